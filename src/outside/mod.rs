@@ -1,0 +1,3 @@
+//! Floor 5: the operating system. Everything that launches, signals, reads `/proc` or a clock.
+
+pub mod process;

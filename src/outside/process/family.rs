@@ -1,0 +1,220 @@
+//! All that this sidecar has launched and not reaped yet: whose is a process that turns up?
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+
+use parking_lot::Mutex;
+use rustix::fs::MemfdFlags;
+use rustix::io::Errno;
+use rustix::process::{Pid, WaitId, WaitIdOptions};
+
+use super::environment::MARKER;
+use super::proc_fs::{self, Stat};
+
+/// What the ledger begins with, then the sidecar's id, then one slot for each tree.
+pub(super) const LEDGER_MAGIC: &[u8; 8] = b"mcptree1";
+/// The length of a sidecar's id.
+pub(super) const ID_LEN: usize = 16;
+/// The length of a slot: the pid of a leader, or zero; little-endian.
+pub(super) const SLOT_LEN: usize = 4;
+/// Where the slots begin.
+pub(super) const SLOTS_AT: usize = LEDGER_MAGIC.len() + ID_LEN;
+
+/// What is launched by one [`Launcher`](super::Launcher).
+pub(super) struct Family {
+    /// Marks everything that we launch, and nothing else: random, so that no other sidecar has it.
+    id: String,
+    /// The trees that we are in ourselves.
+    outer: Option<String>,
+    /// Our own pid, which is the main thread's too.
+    main: u32,
+    /// The main thread's list of children: that is where the kernel puts what we adopt
+    /// (`find_new_reaper`, kernel/exit.c). `None` where it keeps no such list.
+    adopted: Option<OwnedFd>,
+    /// Our launches go on another thread's list, so the main one's holds adopted orphans only.
+    off_main: bool,
+    /// The groups to end when we are gone: written by us, read by the guard, which a write to a file
+    /// does not wake as one to a pipe would.
+    ledger: OwnedFd,
+    roll: Mutex<Roll>,
+}
+
+#[derive(Default)]
+struct Roll {
+    launches: u64,
+    /// Leaders by their slot in the ledger.
+    leaders: Vec<Option<u32>>,
+    guard: Option<u32>,
+    /// Leaders that would not die in time (state `D`), to be reaped when they do.
+    abandoned: Vec<u32>,
+}
+
+/// A place in the family.
+#[derive(Debug)]
+pub(super) struct Slot(usize);
+
+impl Family {
+    pub(super) fn new() -> io::Result<Family> {
+        let id = format!("{:016x}", RandomState::new().build_hasher().finish());
+        let main = std::process::id();
+        let ledger = memory_file()?;
+        let mut head = LEDGER_MAGIC.to_vec();
+        head.extend_from_slice(id.as_bytes());
+        rustix::io::pwrite(&ledger, &head, 0)?;
+        Ok(Family {
+            id,
+            outer: std::env::var(MARKER).ok().filter(|outer| outer.len() < 1024),
+            main,
+            adopted: proc_fs::open(&format!("/proc/self/task/{main}/children")).ok(),
+            off_main: rustix::thread::gettid() != rustix::process::getpid(),
+            ledger,
+            roll: Mutex::default(),
+        })
+    }
+
+    pub(super) fn ledger(&self) -> BorrowedFd<'_> {
+        self.ledger.as_fd()
+    }
+
+    /// A mark for the next tree.
+    pub(super) fn next_mark(&self) -> String {
+        let mut roll = self.roll.lock();
+        roll.launches += 1;
+        format!("{}.{}", self.id, roll.launches)
+    }
+
+    /// The marker variable's value for a tree: those of the trees that we are in come first, so that
+    /// their sidecars find what is ours.
+    pub(super) fn marker(&self, mark: &str) -> String {
+        self.outer.as_ref().map_or_else(|| mark.to_owned(), |outer| format!("{outer},{mark}"))
+    }
+
+    /// Takes a leader in, and tells the guard.
+    pub(super) fn enrol(&self, leader: Pid) -> Slot {
+        let pid = leader.as_raw_nonzero().get().cast_unsigned();
+        let mut roll = self.roll.lock();
+        let slot = roll.leaders.iter().position(Option::is_none).unwrap_or_else(|| {
+            roll.leaders.push(None);
+            roll.leaders.len() - 1
+        });
+        roll.leaders[slot] = Some(pid);
+        self.write(slot, pid);
+        Slot(slot)
+    }
+
+    /// Tells the guard that a group is not ours any more: before its leader is reaped, since from then
+    /// on its number may be anybody's.
+    pub(super) fn unguard(&self, slot: &Slot) {
+        self.write(slot.0, 0);
+    }
+
+    /// Lets go of a leader that has been reaped.
+    pub(super) fn leave(&self, slot: Slot) {
+        self.roll.lock().leaders[slot.0] = None;
+    }
+
+    /// Keeps a leader for later that is dying and not dead; it stays enrolled.
+    pub(super) fn abandon(&self, leader: u32) {
+        self.roll.lock().abandoned.push(leader);
+    }
+
+    /// A page that is there can be written, so there is nothing to do about an error.
+    fn write(&self, slot: usize, pid: u32) {
+        let _ = rustix::io::pwrite(&self.ledger, &pid.to_le_bytes(), (SLOTS_AT + slot * SLOT_LEN) as u64);
+    }
+
+    pub(super) fn set_guard(&self, guard: Option<u32>) {
+        self.roll.lock().guard = guard;
+    }
+
+    /// The children of ours that were not launched by us.
+    pub(super) fn adopted(&self) -> Vec<u32> {
+        let children = match &self.adopted {
+            Some(list) => proc_fs::parse_pids(&proc_fs::read_open(list).unwrap_or_default()),
+            None => self.by_parent(),
+        };
+        if children.is_empty() {
+            return children;
+        }
+        let roll = self.roll.lock();
+        let ours = |pid: &u32| roll.leaders.contains(&Some(*pid)) || roll.guard == Some(*pid);
+        children.into_iter().filter(|pid| !ours(pid)).collect()
+    }
+
+    fn by_parent(&self) -> Vec<u32> {
+        proc_fs::everyone().into_iter().filter(|stat| stat.parent == self.main).map(|stat| stat.pid).collect()
+    }
+
+    /// Whether `stat` is a child of ours, so that its pid is its own until we reap it.
+    pub(super) fn is_child(&self, stat: &Stat) -> bool {
+        stat.parent == self.main
+    }
+
+    /// Whether an adopted process is in the tree `mark`, by what it still carries of it.
+    pub(super) fn owner(&self, stat: &Stat, mark: &str) -> Owner {
+        let Some(marker) = proc_fs::env_of(stat.pid, MARKER) else { return Owner::Unknown };
+        if marker.split(',').any(|one| one == mark) { Owner::Asked } else { Owner::Another }
+    }
+
+    /// Whether an adopted process that carries no marker can only be of the one tree that there is:
+    /// nobody else's orphans come to us unless we are PID 1, and nothing else is launched.
+    pub(super) fn only_one(&self) -> bool {
+        self.main != 1 && self.off_main && self.roll.lock().leaders.iter().flatten().count() == 1
+    }
+
+    /// Reaps adopted zombies of no tree that is still to be swept, and abandoned leaders.
+    pub(super) fn reap_strangers(&self) {
+        for pid in self.adopted() {
+            if let Some(stat) = proc_fs::stat(pid)
+                && stat.dead
+                && !self.leads(stat.group)
+            {
+                reap(pid);
+            }
+        }
+        let mut roll = self.roll.lock();
+        let abandoned = std::mem::take(&mut roll.abandoned);
+        for pid in abandoned {
+            if !reap(pid) {
+                roll.abandoned.push(pid);
+            } else if let Some(slot) = roll.leaders.iter().position(|leader| *leader == Some(pid)) {
+                self.write(slot, 0);
+                roll.leaders[slot] = None;
+            }
+        }
+    }
+
+    /// Whether `group` is that of a tree which is still to be swept.
+    pub(super) fn leads(&self, group: u32) -> bool {
+        self.roll.lock().leaders.contains(&Some(group))
+    }
+}
+
+/// Whose an adopted process is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    Asked,
+    Another,
+    Unknown,
+}
+
+/// Reaps one child if it is dead; says whether it is gone. By its own pid: waiting for any child would
+/// take the status of one that somebody else waits for.
+pub(super) fn reap(pid: u32) -> bool {
+    let Some(pid) = proc_fs::target(pid) else { return true };
+    loop {
+        match rustix::process::waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {
+            Ok(None) => return false,
+            Err(Errno::INTR) => {}
+            Ok(Some(_)) | Err(_) => return true,
+        }
+    }
+}
+
+/// A file that is on no disk, and is not executable where the kernel can say so (Linux 6.3).
+fn memory_file() -> Result<OwnedFd, Errno> {
+    let named = |flags| rustix::fs::memfd_create("mcp-trees", MemfdFlags::CLOEXEC | flags);
+    named(MemfdFlags::NOEXEC_SEAL).or_else(|_| named(MemfdFlags::empty()))
+}

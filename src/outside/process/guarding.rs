@@ -1,0 +1,113 @@
+//! The guard itself: waits for the end of its sidecar, then ends what that left behind.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::os::fd::AsFd as _;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::process::Signal;
+
+use super::environment::MARKER;
+use super::family::{ID_LEN, LEDGER_MAGIC, SLOT_LEN, SLOTS_AT};
+use super::guard::{GOODBYE, NAME};
+use super::proc_fs;
+
+/// The waits between looks that find nothing: 300 ms in all. A server that its sidecar's death met
+/// between fork and exec carries no marker before it has been executed.
+const WAITS: [u64; 8] = [2, 5, 10, 20, 30, 50, 80, 110];
+
+/// At most so many looks, should something be born for each that is killed.
+const LOOKS: usize = 2_000;
+
+/// What the hidden `stdiowatch guard` runs: with the pipe from the sidecar as its stdin and the
+/// ledger as its stdout. Says nothing, since it has nowhere to say it.
+#[must_use]
+pub fn guard_main() -> ExitCode {
+    let _ = rustix::thread::set_name(NAME);
+    // Whatever directory the sidecar was started in may be unmounted.
+    let _ = rustix::process::chdir("/");
+    let orderly = sidecar_ended();
+    let Some((id, groups)) = ledger() else { return ExitCode::from(2) };
+    if !orderly || !groups.is_empty() {
+        end(&id, &groups);
+    }
+    ExitCode::SUCCESS
+}
+
+/// Waits for the end of the sidecar; says whether it was an orderly one.
+fn sidecar_ended() -> bool {
+    let stdin = io::stdin();
+    let mut byte = [0; 1];
+    let mut orderly = false;
+    loop {
+        match rustix::io::read(stdin.as_fd(), &mut byte) {
+            Ok(0) => return orderly,
+            Ok(_) => orderly = byte == GOODBYE,
+            Err(Errno::INTR) => {}
+            Err(_) => return orderly,
+        }
+    }
+}
+
+/// The sidecar's id and the groups that it had not swept.
+fn ledger() -> Option<(String, BTreeSet<u32>)> {
+    let stdout = io::stdout();
+    let mut bytes = vec![0; 1 << 16];
+    let len = rustix::io::pread(stdout.as_fd(), &mut bytes, 0).ok()?;
+    let head = bytes.get(..SLOTS_AT)?.strip_prefix(LEDGER_MAGIC)?;
+    let id = std::str::from_utf8(&head[..ID_LEN]).ok()?.to_owned();
+    let slots = bytes.get(SLOTS_AT..len).unwrap_or_default().chunks_exact(SLOT_LEN);
+    let pids = slots.filter_map(|slot| Some(u32::from_le_bytes(slot.try_into().ok()?)));
+    Some((id, pids.filter(|pid| *pid != 0).collect()))
+}
+
+/// Kills until nothing is left for a while.
+fn end(id: &str, groups: &BTreeSet<u32>) {
+    // All at once first: no process of a group is born while its group is being killed.
+    for group in groups.iter().filter_map(|pid| proc_fs::target(*pid)) {
+        let _ = rustix::process::kill_process_group(group, Signal::KILL);
+    }
+    let mut waits = WAITS.iter();
+    for _ in 0..LOOKS {
+        if kill_all(id, groups) {
+            waits = WAITS.iter();
+            std::thread::sleep(Duration::from_millis(1));
+            continue;
+        }
+        let Some(wait) = waits.next() else { return };
+        std::thread::sleep(Duration::from_millis(*wait));
+    }
+}
+
+/// Kills every living process that carries the sidecar's mark or is in one of its groups, and all
+/// their descendants; says whether there was one.
+fn kill_all(id: &str, groups: &BTreeSet<u32>) -> bool {
+    let me = std::process::id();
+    let mut living = proc_fs::everyone();
+    living.retain(|stat| !stat.dead && stat.pid > 1 && stat.pid != me);
+    let ours = |stat: &proc_fs::Stat| groups.contains(&stat.group) || marked(stat.pid, id);
+    let mut condemned: BTreeSet<u32> = living.iter().filter(|stat| ours(stat)).map(|stat| stat.pid).collect();
+    loop {
+        let before = condemned.len();
+        for stat in &living {
+            if condemned.contains(&stat.parent) {
+                condemned.insert(stat.pid);
+            }
+        }
+        if condemned.len() == before {
+            break;
+        }
+    }
+    for pid in condemned.iter().filter_map(|pid| proc_fs::target(*pid)) {
+        let _ = rustix::process::kill_process(pid, Signal::KILL);
+    }
+    !condemned.is_empty()
+}
+
+/// Whether a process carries a mark of the sidecar `id`.
+fn marked(pid: u32, id: &str) -> bool {
+    let marker = proc_fs::env_of(pid, MARKER);
+    marker.is_some_and(|marker| marker.split(',').any(|mark| mark.split('.').next() == Some(id)))
+}

@@ -1,0 +1,162 @@
+//! The only place that starts a server.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::thread::ThreadId;
+use std::time::Duration;
+
+use nix::sched::CloneFlags;
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::child::Child;
+use super::environment::Environment;
+use super::family::Family;
+use super::guard::{Guard, GuardCommand};
+use super::leader::Newborn;
+use super::resolve::{self, Place};
+use super::spec::LaunchSpec;
+use super::stdio::Stdio;
+use super::sweep::Tree;
+use crate::probe::LaunchError;
+
+/// How often a program that is being written is tried again, and after how long.
+const BUSY_TRIES: u32 = 5;
+const BUSY_PAUSE: Duration = Duration::from_millis(2);
+
+/// Launches servers; one for the whole sidecar, on the thread that does all of it.
+///
+/// That thread should not be the main one: a launch stalls its thread until the server has been
+/// executed, and what the main thread's list of children holds is then adopted orphans and nothing
+/// else. Dropped, it sends the guard home, which ends what is still running.
+pub struct Launcher {
+    family: Arc<Family>,
+    guard: Guard,
+    home: Home,
+}
+
+impl Launcher {
+    /// Makes this process the reaper of its descendants, gives this thread a working directory of its
+    /// own where that is allowed, and starts the guard.
+    ///
+    /// # Errors
+    ///
+    /// Where there is no memory or descriptor for it. A guard that cannot be started is no error, and
+    /// is tried again at each launch: see [`Launcher::guard_running`].
+    pub fn start(guard: GuardCommand) -> io::Result<Launcher> {
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+        let launcher = Launcher { family: Arc::new(Family::new()?), guard: Guard::new(guard), home: Home::new() };
+        let _ = launcher.guard_running();
+        Ok(launcher)
+    }
+
+    /// Whether a guard is there to end every tree should this process be killed; starts one if not.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none.
+    pub fn guard_running(&self) -> io::Result<()> {
+        self.guard.ensure(&self.family)
+    }
+
+    /// Launches a server. Stalls this thread until it has been executed, so a millisecond or so.
+    ///
+    /// # Errors
+    ///
+    /// See [`LaunchError`]. Nothing of it is left then, neither a process nor a descriptor.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime with I/O.
+    pub fn launch(&self, spec: &LaunchSpec) -> Result<Child, LaunchError> {
+        // Without a guard a server is still worth probing.
+        let _ = self.guard_running();
+        let dir = spec.cwd.as_deref().map(resolve::open_cwd).transpose()?;
+        let cwd = spec.cwd.as_deref().zip(dir.as_ref());
+        let environment = Environment::of(spec);
+        let path = environment.path().to_owned();
+        let place = Place::new(cwd, &path);
+        let program = place.resolve(&spec.command)?;
+        let stdio = Stdio::new(spec.stdio).map_err(resolve::resources)?;
+        let mark = self.family.next_mark();
+        let mut command = Command::new(&program);
+        command.arg0(&spec.command).args(&spec.args);
+        command.env_clear().envs(environment.with_marker(&self.family.marker(&mark)));
+        let [stdin, stdout, stderr] = stdio.theirs;
+        command.stdin(stdin).stdout(stdout).stderr(stderr).process_group(0);
+        let newborn = self.home.spawn(command, cwd).map_err(|error| match Errno::from_io_error(&error) {
+            Some(errno) => place.explain(errno, &spec.command, &program),
+            // A NUL byte in an argument.
+            None => LaunchError::Failed { error: error.to_string() },
+        })?;
+        let child = newborn.watch().and_then(|leader| {
+            let tree = Tree::new(Arc::clone(&self.family), leader, mark);
+            Child::new(stdio.ours, spec.stdio, tree)
+        });
+        child.map_err(|error| resolve::resources(Errno::from_io_error(&error).unwrap_or(Errno::NOMEM)))
+    }
+
+    /// Reaps adopted orphans that have died and belong to no server that is being probed. Worth a call
+    /// now and then, above all as PID 1; costs a few microseconds where there is none.
+    pub fn reap_adopted(&self) {
+        self.family.reap_strangers();
+    }
+}
+
+/// The working directory of the launching thread.
+///
+/// `Command::current_dir` makes std fork in a static build (there is no weak symbol to find
+/// `posix_spawn_file_actions_addchdir_np` by). So this thread goes to the directory itself, having
+/// first stopped sharing its own with the other threads: unshare(2), CLONE_FS.
+struct Home {
+    thread: ThreadId,
+    /// Where to come back to. `None` where a seccomp filter refuses `unshare`, as container runtimes'
+    /// default ones do without CAP_SYS_ADMIN.
+    dir: Option<OwnedFd>,
+}
+
+impl Home {
+    fn new() -> Home {
+        let here = || rustix::fs::openat(CWD, ".", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+        let own = nix::sched::unshare(CloneFlags::CLONE_FS).is_ok();
+        Home { thread: std::thread::current().id(), dir: own.then(here).and_then(Result::ok) }
+    }
+
+    /// Spawns `command` in `cwd`, or here.
+    fn spawn(&self, mut command: Command, cwd: Option<(&Path, &OwnedFd)>) -> io::Result<Newborn> {
+        let own = self.dir.as_ref().filter(|_| std::thread::current().id() == self.thread);
+        match (cwd, own) {
+            (None, _) => spawn(command),
+            (Some((_, dir)), Some(home)) => {
+                rustix::process::fchdir(dir)?;
+                let spawned = spawn(command);
+                rustix::process::fchdir(home)?;
+                spawned
+            }
+            (Some((cwd, _)), None) => {
+                command.current_dir(cwd);
+                spawn(command)
+            }
+        }
+    }
+}
+
+/// Spawns, and tries again for a moment while the program is open for writing: another thread of the
+/// one that has just installed it may have forked meanwhile.
+fn spawn(mut command: Command) -> io::Result<Newborn> {
+    let mut tries = 0;
+    loop {
+        match command.spawn() {
+            Ok(child) => return Ok(Newborn::new(&child)),
+            Err(error) if tries < BUSY_TRIES && Errno::from_io_error(&error) == Some(Errno::TXTBSY) => {
+                tries += 1;
+                std::thread::sleep(BUSY_PAUSE);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}

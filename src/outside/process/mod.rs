@@ -1,0 +1,47 @@
+//! Processes: launched, watched, ended, reaped.
+//!
+//! ```text
+//! spec         what to launch: LaunchSpec, EnvMode, StdioKind
+//! environment  the environment that the server gets, and the PATH in it
+//! resolve      command → file, or which of the mistakes it is that the kernel calls ENOENT
+//! format       the first bytes of that file: its `#!` line, the loader that an ELF asks for
+//! stdio        the three pipes (or socket pairs) between us and the server
+//! launch       Launcher: one on the thread that launches, the only place that starts a process
+//! child        Child: the three streams and the exit, all of it usable from one select!
+//! leader       the launched process itself: waited for, signalled, reaped; never left a zombie
+//! family       all that this sidecar has launched: whose is a process that turns up?
+//! sweep        what outlived the leader is found, ended, reaped; only then the leader is reaped
+//! proc_fs      the files of /proc that all of this reads
+//! guard        the process that ends every tree when this one is killed: our side of it
+//! guarding     … and its own side, `stdiowatch guard`
+//! ```
+//!
+//! Rules that hold everywhere in here:
+//!
+//! - Nothing signals a pid or a group that may have been reaped: a leader is a zombie of ours until
+//!   its tree is gone, an adopted orphan until we reap it, anything else is held by a pidfd.
+//! - Nothing waits for "any child": that would take the status of a child somebody else waits for.
+//! - A process in state `Z` is dead, though it still answers `kill(pid, 0)` and fills its group.
+//! - `Command` gets no hook, no user, no group: each makes std fork, which copies our page tables
+//!   and runs a file without `#!` by the shell (glibc's `execvp`), unlike `posix_spawn`.
+
+mod child;
+mod environment;
+mod family;
+mod format;
+mod guard;
+mod guarding;
+mod launch;
+mod leader;
+mod proc_fs;
+mod resolve;
+mod spec;
+mod stdio;
+mod sweep;
+
+pub use child::Child;
+pub use guard::GuardCommand;
+pub use guarding::guard_main;
+pub use launch::Launcher;
+pub use leader::Signal;
+pub use spec::{EnvMode, LaunchSpec, StdioKind};

@@ -1,0 +1,194 @@
+//! The files of `/proc` that tell who lives, of whom, and what it takes: proc_pid_stat(5) and others.
+//!
+//! A process may end between two reads, so each answer is an `Option`, and `None` is no error.
+
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{Access, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::process::Pid;
+
+/// As much of one file as is read: an environment may be this large (`MAX_ARG_STRINGS` is no bound,
+/// a quarter of the stack limit is: execve(2)).
+const MOST: usize = 8 << 20;
+
+/// What the kernel gives of one file at a time.
+const PAGE: usize = 4096;
+
+/// One line of `/proc/PID/stat`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stat {
+    pub(super) pid: u32,
+    /// Up to 15 bytes that the process may choose.
+    pub(super) comm: String,
+    pub(super) parent: u32,
+    pub(super) group: u32,
+    /// In clock ticks after boot: with the pid, it names a process for good.
+    pub(super) started: u64,
+    pub(super) dead: bool,
+}
+
+/// Reads a whole small file.
+pub(super) fn read(path: &str) -> Result<Vec<u8>, Errno> {
+    read_open(&open(path)?)
+}
+
+/// Reads an open file from its beginning. A list with many records is given by the page, or by a
+/// little less (fs/seq_file.c), so what is much less than that is the end, and no read has to say so.
+pub(super) fn read_open(file: &OwnedFd) -> Result<Vec<u8>, Errno> {
+    let mut bytes = Vec::with_capacity(PAGE);
+    loop {
+        let at = bytes.len();
+        let len = rustix::io::pread(file, rustix::buffer::spare_capacity(&mut bytes), at as u64)?;
+        if len < PAGE / 2 || bytes.len() >= MOST {
+            return Ok(bytes);
+        }
+        bytes.reserve(PAGE);
+    }
+}
+
+/// Opens a file for reading.
+pub(super) fn open(path: &str) -> Result<OwnedFd, Errno> {
+    rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// The state of a process, dead or alive.
+pub(super) fn stat(pid: u32) -> Option<Stat> {
+    parse_stat(&read(&format!("/proc/{pid}/stat")).ok()?)
+}
+
+fn parse_stat(line: &[u8]) -> Option<Stat> {
+    let line = String::from_utf8_lossy(line);
+    // The name stands in parentheses and may hold any of its own: the last one closes it.
+    let (pid, rest) = line.split_once(" (")?;
+    let (comm, rest) = rest.rsplit_once(") ")?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    let threads: u32 = fields.get(17)?.parse().ok()?;
+    // A thread leader that has ended shows as a zombie while its other threads run on.
+    let dead = matches!(*fields.first()?, "Z" | "X" | "x") && threads <= 1;
+    Some(Stat {
+        pid: pid.parse().ok()?,
+        comm: comm.to_owned(),
+        parent: fields.get(1)?.parse().ok()?,
+        group: fields.get(2)?.parse().ok()?,
+        started: fields.get(19)?.parse().ok()?,
+        dead,
+    })
+}
+
+/// A list of pids, as `/proc/PID/task/TID/children` has them.
+pub(super) fn parse_pids(list: &[u8]) -> Vec<u32> {
+    let words = list.split(|b| *b == b' ');
+    words.filter_map(|word| std::str::from_utf8(word).ok()?.parse().ok()).collect()
+}
+
+/// The living and dead children of a process, of all of its threads.
+pub(super) fn children(pid: u32) -> Vec<u32> {
+    numbered(&format!("/proc/{pid}/task")).flat_map(|thread| children_of_thread(pid, thread)).collect()
+}
+
+/// The children that one thread has, or that it inherited from one that ended.
+pub(super) fn children_of_thread(pid: u32, thread: u32) -> Vec<u32> {
+    let task = format!("/proc/{pid}/task/{thread}");
+    match read(&format!("{task}/children")) {
+        Ok(list) => parse_pids(&list),
+        // A kernel without CONFIG_PROC_CHILDREN: there the first thread stands for all.
+        Err(Errno::NOENT) if thread == pid && rustix::fs::access(task, Access::EXISTS).is_ok() => {
+            everyone().into_iter().filter(|stat| stat.parent == pid).map(|stat| stat.pid).collect()
+        }
+        Err(_) => Vec::new(),
+    }
+}
+
+/// Every process that there is: a millisecond or two, so only where nothing else will do.
+pub(super) fn everyone() -> Vec<Stat> {
+    numbered("/proc").filter_map(stat).collect()
+}
+
+/// The entries of a directory that are numbers.
+pub(super) fn numbered(path: &str) -> impl Iterator<Item = u32> {
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// Peak resident memory in bytes, and the number of threads.
+pub(super) fn peak_memory(pid: u32) -> Option<(u64, u32)> {
+    parse_status(&read(&format!("/proc/{pid}/status")).ok()?)
+}
+
+fn parse_status(status: &[u8]) -> Option<(u64, u32)> {
+    let status = String::from_utf8_lossy(status);
+    let field = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        line.split_ascii_whitespace().next()?.parse::<u64>().ok()
+    };
+    Some((field("VmHWM:")? * 1024, u32::try_from(field("Threads:")?).ok()?))
+}
+
+/// The value of an environment variable as it was at the process' last exec. `None` also where we
+/// may not look: another user's process, or one that overwrote its environment with a title.
+pub(super) fn env_of(pid: u32, name: &str) -> Option<String> {
+    let environ = read(&format!("/proc/{pid}/environ")).ok()?;
+    let mut entries = environ.split(|b| *b == 0);
+    let value = entries.find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+    Some(String::from_utf8_lossy(value).into_owned())
+}
+
+/// A pid that may be signalled: 0 and 1 stand for groups and for everybody in kill(2).
+pub(super) fn target(pid: u32) -> Option<Pid> {
+    if pid < 2 {
+        return None;
+    }
+    Pid::from_raw(i32::try_from(pid).ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_hold_anything() {
+        let line = b"42 (a) R (b) S 7 40 40 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 12345 99 1 2 3";
+        let stat = parse_stat(line).unwrap();
+        assert_eq!((stat.pid, stat.comm.as_str(), stat.parent, stat.group), (42, "a) R (b", 7, 40));
+        assert_eq!((stat.started, stat.dead), (12345, false));
+        assert_eq!(parse_stat(b"42 (a"), None);
+        assert_eq!(parse_stat(b""), None);
+        assert!(parse_stat(b"42 (\xff) S 7 40 40 0 -1 0 1 2 3 4 5 6 7 8 20 0 1 0 1 9").is_some());
+    }
+
+    #[test]
+    fn a_zombie_is_dead_unless_threads_of_it_live() {
+        let line = |state, threads| format!("42 (a) {state} 7 40 40 0 -1 0 1 2 3 4 5 6 7 8 20 0 {threads} 0 1 9");
+        assert!(parse_stat(line("Z", 1).as_bytes()).unwrap().dead);
+        assert!(parse_stat(line("X", 0).as_bytes()).unwrap().dead);
+        assert!(!parse_stat(line("Z", 2).as_bytes()).unwrap().dead);
+        assert!(!parse_stat(line("T", 1).as_bytes()).unwrap().dead);
+    }
+
+    #[test]
+    fn we_can_be_read_ourselves() {
+        let me = std::process::id();
+        let stat = stat(me).unwrap();
+        assert_eq!(stat.pid, me);
+        assert!(!stat.dead && stat.started > 0);
+        let (peak, threads) = peak_memory(me).unwrap();
+        assert!(peak > 100_000 && threads >= 1);
+        assert!(everyone().iter().any(|other| other.pid == me));
+        assert_eq!(env_of(me, "NO_SUCH_NAME"), None);
+        let path = std::env::var("PATH").ok();
+        assert_eq!(env_of(me, "PATH"), path);
+    }
+
+    #[test]
+    fn lists_of_pids() {
+        assert_eq!(parse_pids(b"1 22 333 "), [1, 22, 333]);
+        assert_eq!(parse_pids(b""), [0u32; 0]);
+    }
+
+    #[test]
+    fn everybody_is_no_target() {
+        assert!(target(0).is_none() && target(1).is_none() && target(u32::MAX).is_none());
+        assert!(target(2).is_some());
+    }
+}

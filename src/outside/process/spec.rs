@@ -1,0 +1,41 @@
+use std::path::PathBuf;
+
+/// Which of our environment a server is given, before its own entries are added.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EnvMode {
+    /// What the MCP SDKs' clients pass on: HOME, LOGNAME, PATH, SHELL, TERM, USER, and of these none
+    /// whose value is a shell function (`getDefaultEnvironment` of the TypeScript SDK).
+    #[default]
+    Sdk,
+    /// All of it.
+    Inherit,
+    /// Nothing.
+    Clean,
+}
+
+/// What a server's stdin, stdout and stderr are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StdioKind {
+    /// Pipes, as from Python, Go, Rust and a shell.
+    #[default]
+    Pipe,
+    /// Unix stream sockets, as from Node, and so from most editors.
+    Socketpair,
+}
+
+/// A server, as it is to be launched.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LaunchSpec {
+    /// A path (anything with a slash in it), or a name to look for on the server's PATH.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Which of our environment it gets.
+    pub env_mode: EnvMode,
+    /// Its own entries, which win.
+    pub env: Vec<(String, String)>,
+    /// Its working directory; `None` for ours.
+    pub cwd: Option<PathBuf>,
+    /// What it is connected by.
+    pub stdio: StdioKind,
+}

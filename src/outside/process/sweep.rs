@@ -1,0 +1,288 @@
+//! The tree of a launched process: measured while it lives, and ended when its leader is dead.
+//!
+//! The order is what makes it safe: the leader is seen dead and left a zombie, what is left of its
+//! tree is looked for and ended, then the leader is reaped. Reaped first, its number could be given
+//! to somebody else, whose group a later signal would reach.
+//!
+//! What is left has come to us, the subreaper, or descends from something that has. So in the usual
+//! case one read of the list of adopted processes says that nothing is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use nix::sys::resource::{UsageWho, getrusage};
+use parking_lot::Mutex;
+use rustix::process::{PidfdFlags, Signal as Number};
+use tokio::time::{sleep, timeout};
+
+use super::family::{self, Family, Owner, Slot};
+use super::leader::{Leader, Signal};
+use super::proc_fs::{self, Stat};
+use crate::probe::{Leftover, Swept, Usage};
+use crate::words::printable;
+
+/// How long what is left may take to end by itself: a helper that sees its own end-of-file at the
+/// same time as the server is no leftover.
+const GRACE: [Duration; 6] = [ms(1), ms(2), ms(3), ms(5), ms(6), ms(8)];
+/// The longest time from SIGTERM to SIGKILL.
+const MOST_TERM: Duration = Duration::from_secs(1);
+/// How long the dying may take to be dead.
+const MOST_KILL: Duration = Duration::from_secs(2);
+/// So many looks go without a pause while something new may still be born.
+const HASTE: u32 = 16;
+/// More processes than this are not walked through in one look.
+const MOST: usize = 10_000;
+
+const fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+/// A launched process and all that descends from it.
+pub(super) struct Tree {
+    family: Arc<Family>,
+    leader: Leader,
+    slot: Option<Slot>,
+    mark: String,
+    cpu: Duration,
+    seen: Mutex<Seen>,
+}
+
+/// What was seen of the tree.
+#[derive(Default)]
+struct Seen {
+    peak: Option<u64>,
+    /// By pid and start time.
+    members: Vec<(u32, u64)>,
+}
+
+impl Tree {
+    pub(super) fn new(family: Arc<Family>, leader: Leader, mark: String) -> Tree {
+        let slot = Some(family.enrol(leader.pid()));
+        Tree { family, leader, slot, mark, cpu: Duration::ZERO, seen: Mutex::default() }
+    }
+
+    pub(super) fn leader(&self) -> &Leader {
+        &self.leader
+    }
+
+    /// Sums up the peak memory of every living member, and notes who they are.
+    pub(super) fn measure(&self) {
+        let Some((mut sum, threads)) = proc_fs::peak_memory(self.leader.id()) else { return };
+        let mut seen = self.seen.lock();
+        let mut next = if threads == 1 {
+            proc_fs::children_of_thread(self.leader.id(), self.leader.id())
+        } else {
+            proc_fs::children(self.leader.id())
+        };
+        seen.members.clear();
+        while let Some(pid) = next.pop()
+            && seen.members.len() < MOST
+        {
+            if let Some(stat) = proc_fs::stat(pid) {
+                sum += proc_fs::peak_memory(pid).map_or(0, |(peak, _)| peak);
+                seen.members.push((pid, stat.started));
+                next.extend(proc_fs::children(pid));
+            }
+        }
+        seen.peak = seen.peak.max(Some(sum));
+    }
+
+    /// See [`Child::sweep`](super::Child::sweep).
+    pub(super) async fn sweep(mut self, term_grace: Duration) -> (Swept, Usage) {
+        if self.leader.seen_dead().is_none() {
+            let _ = self.leader.signal_group(Signal::Kill);
+            let _ = timeout(MOST_KILL, self.leader.exited()).await;
+        }
+        let mut swept = Swept::default();
+        let mut left = self.look();
+        for pause in GRACE {
+            if left.is_empty() {
+                break;
+            }
+            sleep(pause).await;
+            left = self.look();
+        }
+        for stat in &left {
+            let place = if self.in_group(stat) { &mut swept.in_group } else { &mut swept.escaped };
+            place.push(leftover(stat));
+        }
+        if !left.is_empty() {
+            let _ = timeout(term_grace.min(MOST_TERM), self.ask(left)).await;
+            let _ = timeout(MOST_KILL, self.kill()).await;
+            swept.survivors = self.look().iter().map(leftover).collect();
+        }
+        if !self.part() {
+            swept.survivors.push(Leftover { pid: self.leader.id(), name: String::new() });
+        }
+        (swept, Usage { max_rss: self.seen.lock().peak, cpu: self.cpu })
+    }
+
+    /// Sends SIGTERM, once to each, until all are gone.
+    async fn ask(&mut self, mut left: Vec<Stat>) {
+        let mut asked = Vec::new();
+        for pause in [1, 2, 3, 4].into_iter().chain(std::iter::repeat(5)).map(ms) {
+            if left.is_empty() {
+                return;
+            }
+            left.retain(|stat| !asked.contains(&(stat.pid, stat.started)));
+            self.signal(&left, Signal::Term);
+            asked.extend(left.iter().map(|stat| (stat.pid, stat.started)));
+            sleep(pause).await;
+            left = self.look();
+        }
+    }
+
+    /// Sends SIGKILL until all are gone, those too that are born meanwhile.
+    async fn kill(&mut self) {
+        for look in 0u32.. {
+            let left = self.look();
+            if left.is_empty() {
+                return;
+            }
+            self.signal(&left, Signal::Kill);
+            if look < HASTE {
+                tokio::task::yield_now().await;
+            } else {
+                sleep(ms(1)).await;
+            }
+        }
+    }
+
+    /// Signals the group if one of `left` is in it, and each of the others.
+    fn signal(&self, left: &[Stat], signal: Signal) {
+        if left.iter().any(|stat| self.in_group(stat)) {
+            let _ = self.leader.signal_group(signal);
+        }
+        for stat in left.iter().filter(|stat| !self.in_group(stat)) {
+            self.signal_one(stat, signal.into());
+        }
+    }
+
+    /// Signals one process, and nobody who has its number by now.
+    fn signal_one(&self, stat: &Stat, signal: Number) {
+        let Some(pid) = proc_fs::target(stat.pid) else { return };
+        if self.family.is_child(stat) {
+            let _ = rustix::process::kill_process(pid, signal);
+        } else if let Ok(pidfd) = rustix::process::pidfd_open(pid, PidfdFlags::empty())
+            && proc_fs::stat(stat.pid).is_some_and(|now| now.started == stat.started)
+        {
+            let _ = rustix::process::pidfd_send_signal(pidfd, signal);
+        }
+    }
+
+    fn in_group(&self, stat: &Stat) -> bool {
+        stat.group == self.leader.id()
+    }
+
+    /// The living members of the tree, its leader aside. Reaps the dead ones that have come to us.
+    fn look(&mut self) -> Vec<Stat> {
+        let mut living = Vec::new();
+        for pid in self.family.adopted() {
+            let Some(stat) = proc_fs::stat(pid) else { continue };
+            if stat.dead {
+                self.bury(&stat);
+            } else if self.owns(&stat) {
+                self.walk(stat, &mut living);
+            }
+        }
+        let members = living.iter().map(|stat| (stat.pid, stat.started));
+        let seen = self.seen.get_mut();
+        let new: Vec<_> = members.filter(|member| !seen.members.contains(member)).collect();
+        seen.members.extend(new);
+        living
+    }
+
+    /// `root` and its living descendants.
+    fn walk(&self, root: Stat, living: &mut Vec<Stat>) {
+        let mut next = vec![root];
+        while let Some(stat) = next.pop()
+            && living.len() < MOST
+        {
+            next.extend(proc_fs::children(stat.pid).into_iter().filter_map(proc_fs::stat).filter(|stat| !stat.dead));
+            living.push(stat);
+        }
+    }
+
+    /// Whether an adopted process is of this tree.
+    fn owns(&self, stat: &Stat) -> bool {
+        if self.in_group(stat) || self.knows(stat) {
+            return true;
+        }
+        match self.family.owner(stat, &self.mark) {
+            Owner::Asked => true,
+            Owner::Another => false,
+            Owner::Unknown => {
+                let after = |leader: Stat| stat.started >= leader.started;
+                self.family.only_one() && proc_fs::stat(self.leader.id()).is_some_and(after)
+            }
+        }
+    }
+
+    fn knows(&self, stat: &Stat) -> bool {
+        self.seen.lock().members.contains(&(stat.pid, stat.started))
+    }
+
+    /// Reaps an adopted zombie, unless it is in the group of another tree, which will do it.
+    fn bury(&mut self, stat: &Stat) {
+        if self.in_group(stat) || self.knows(stat) {
+            self.cpu += counted(|| family::reap(stat.pid)).1;
+        } else if !self.family.leads(stat.group) {
+            family::reap(stat.pid);
+        }
+    }
+
+    /// Lets go of the group, reaps the leader; says whether it was dead.
+    fn part(&mut self) -> bool {
+        let Some(slot) = self.slot.take() else { return true };
+        if self.leader.seen_dead().is_none() {
+            self.family.abandon(self.leader.id());
+            return false;
+        }
+        self.family.unguard(&slot);
+        let ((), cpu) = counted(|| {
+            self.leader.reap();
+        });
+        self.family.leave(slot);
+        self.cpu += cpu;
+        true
+    }
+}
+
+impl Drop for Tree {
+    /// A tree that nobody has swept: killed here and now, within some 50 ms.
+    fn drop(&mut self) {
+        if self.slot.is_none() {
+            return;
+        }
+        let _ = self.leader.signal_group(Signal::Kill);
+        for _ in 0..50 {
+            let left = self.look();
+            if left.is_empty() && self.leader.seen_dead().is_some() {
+                break;
+            }
+            self.signal(&left, Signal::Kill);
+            std::thread::sleep(ms(1));
+        }
+        self.part();
+    }
+}
+
+/// Runs what reaps one of our children, and says what that child and its own had used.
+fn counted<T>(reaping: impl FnOnce() -> T) -> (T, Duration) {
+    let before = children_cpu();
+    let done = reaping();
+    (done, children_cpu().saturating_sub(before))
+}
+
+/// The processor time of all children that were reaped so far.
+fn children_cpu() -> Duration {
+    let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) else { return Duration::ZERO };
+    let time = |value: nix::sys::time::TimeVal| {
+        Duration::from_micros((value.tv_sec() * 1_000_000 + value.tv_usec()).try_into().unwrap_or(0))
+    };
+    time(usage.user_time()) + time(usage.system_time())
+}
+
+fn leftover(stat: &Stat) -> Leftover {
+    Leftover { pid: stat.pid, name: printable(&stat.comm, 64) }
+}

@@ -1,0 +1,216 @@
+//! The probe as a state machine, without I/O.
+//!
+//! It is told what happened ([`Machine::handle`]) and that time went by
+//! ([`Machine::handle_timeout`]), and says what to do ([`Machine::poll`], until it returns `None`)
+//! and when it wants to be called again at the latest ([`Machine::deadline`]). Whoever drives it
+//! does the doing, in order, and supplies the time, which may be virtual.
+//!
+//! A probe is one or more launches. The era of a server is a property of its configuration, but
+//! asking in the wrong one can kill the process, or spoil it for the other. So each way of opening
+//! gets a process of its own:
+//!
+//! | opening | answer | then |
+//! |---|---|---|
+//! | `server/discover` | a DiscoverResult with a version of ours | the lists, in the same process |
+//! | | another error, silence, or an exit | a new process, `initialize` |
+//! | `initialize` | a result | the lists, in the same process |
+//! | | an error that names modern versions | a new process, `server/discover`, with all the time there is |
+//!
+//! A server whose era is known is opened in it at once, so that its start-up time is the real one;
+//! the other way is tried only when it answers that it does not know this one, or (modern) exits.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::observation::{Launch, Observation};
+use super::plan::{EraChoice, Plan};
+use super::process::{Exit, LaunchError, Swept, Usage};
+use super::session::{Bounds, Opening, Session};
+use crate::protocol::Era;
+use crate::protocol::mcp::Asker;
+use crate::words::At;
+
+/// Something that happened.
+#[derive(Debug)]
+pub enum Input<'b> {
+    /// The process is there.
+    Spawned,
+    /// It could not be launched.
+    SpawnFailed(LaunchError),
+    /// It wrote this to stdout.
+    Stdout(&'b [u8]),
+    /// It wrote this to stderr.
+    Stderr(&'b [u8]),
+    /// Stdout has ended: nobody holds it open any more.
+    StdoutClosed,
+    /// Nobody holds the other end of its stdin any more.
+    StdinBroken,
+    /// It exited. Everything that it wrote before has been handed in.
+    Exited(Exit),
+    /// What it left was cleared away, and it was reaped.
+    Swept(Swept, Usage),
+}
+
+/// Something to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Launch the server. Answer with `Spawned` or `SpawnFailed`.
+    Spawn,
+    /// Write this to its stdin, after what was written before.
+    Write(Vec<u8>),
+    /// Close its stdin, once everything is written or cannot be.
+    CloseStdin,
+    /// Send SIGTERM to its group.
+    Terminate,
+    /// Send SIGKILL to its group.
+    Kill,
+    /// End and reap whatever is left of it. Answer with `Swept`.
+    Sweep,
+}
+
+/// One probe.
+pub struct Machine {
+    plan: Arc<Plan>,
+    session: Option<Session>,
+    launches: Vec<Launch>,
+    effects: VecDeque<Effect>,
+    cancelled: bool,
+    started: At,
+    finished: Option<At>,
+}
+
+impl Machine {
+    /// A probe that begins at `now`.
+    #[must_use]
+    pub fn new(plan: Arc<Plan>, now: At) -> Machine {
+        let mut machine =
+            Machine { plan, session: None, launches: Vec::new(), effects: VecDeque::new(), cancelled: false, started: now, finished: None };
+        let opening = match machine.plan.era {
+            EraChoice::Fixed(era) | EraChoice::Auto { remembered: Some(era) } => era,
+            EraChoice::Auto { remembered: None } => Era::Modern,
+        };
+        machine.launch(opening, Asker::default(), now);
+        machine
+    }
+
+    /// Takes what happened at `now`.
+    pub fn handle(&mut self, now: At, input: Input<'_>) {
+        if let Some(session) = &mut self.session {
+            session.handle(now, input, &mut self.effects);
+            self.after(now);
+        }
+    }
+
+    /// Does what is due at `now`.
+    pub fn handle_timeout(&mut self, now: At) {
+        if let Some(session) = &mut self.session {
+            session.tick(now, &mut self.effects);
+            self.after(now);
+        }
+    }
+
+    /// Ends the probe as soon as the server can be ended politely.
+    pub fn cancel(&mut self, now: At) {
+        self.cancelled = true;
+        if let Some(session) = &mut self.session {
+            session.cancel(now, &mut self.effects);
+            self.after(now);
+        }
+    }
+
+    /// The next thing to do, if there is any.
+    pub fn poll(&mut self) -> Option<Effect> {
+        self.effects.pop_front()
+    }
+
+    /// When [`Machine::handle_timeout`] is to be called, if nothing happens before.
+    #[must_use]
+    pub fn deadline(&self) -> Option<At> {
+        self.session.as_ref().and_then(Session::deadline)
+    }
+
+    /// Whether stdout is to be read: not once it is over its limit.
+    #[must_use]
+    pub fn wants_stdout(&self) -> bool {
+        self.session.as_ref().is_some_and(Session::wants_stdout)
+    }
+
+    /// Whether the probe is over.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.finished.is_some()
+    }
+
+    /// Everything that was seen.
+    #[must_use]
+    pub fn into_observation(self) -> Observation {
+        let judged = self.judged();
+        let total = self.finished.unwrap_or(self.started) - self.started;
+        Observation { launches: self.launches, judged, total, cancelled: self.cancelled }
+    }
+
+    fn after(&mut self, now: At) {
+        if self.session.as_ref().is_some_and(Session::is_over)
+            && let Some(session) = self.session.take()
+        {
+            let outcome = session.outcome;
+            let (launch, asker) = session.into_launch(now);
+            let next = self.next_opening(&launch, outcome);
+            self.launches.push(launch);
+            match next {
+                Some(opening) if !self.cancelled => self.launch(opening, asker, now),
+                _ => self.finished = Some(now),
+            }
+        }
+    }
+
+    /// The era to try next, if the launch that has just ended leaves it open.
+    fn next_opening(&self, last: &Launch, outcome: Opening) -> Option<Era> {
+        let EraChoice::Auto { remembered } = self.plan.era else { return None };
+        let first = self.launches.is_empty();
+        let tried = |era: Era| self.launches.iter().any(|l| l.opening == era);
+        match (last.opening, outcome) {
+            (_, Opening::Settled) => None,
+            // Silence from a server that is known to be modern is no news about its era.
+            (Era::Modern, Opening::Unanswered { exited: false }) if remembered.is_some() => None,
+            (era, Opening::Late) if first => Some(era),
+            (Era::Modern, _) if first => Some(Era::Legacy),
+            (Era::Legacy, Opening::Refused { names_other: true }) if !self.discover_was_refused() => Some(Era::Modern),
+            (Era::Legacy, Opening::Refused { names_other: false }) if !tried(Era::Modern) => Some(Era::Modern),
+            _ => None,
+        }
+    }
+
+    /// A launch was answered that it does not know `server/discover`.
+    fn discover_was_refused(&self) -> bool {
+        self.launches.iter().any(|l| l.opening == Era::Modern && l.first_reply.is_some())
+    }
+
+    /// The launch on which the server is judged: the last one, unless it was only a try at another
+    /// era than the known one, and came to nothing.
+    fn judged(&self) -> usize {
+        let last = self.launches.len().saturating_sub(1);
+        match self.plan.era {
+            EraChoice::Auto { remembered: Some(_) } if self.launches.last().is_some_and(|l| l.ready.is_none()) => 0,
+            EraChoice::Auto { .. } | EraChoice::Fixed(_) => last,
+        }
+    }
+
+    fn launch(&mut self, opening: Era, asker: Asker, now: At) {
+        let times = &self.plan.times;
+        let end = self.started + times.total;
+        let graces = (times.eof_grace + times.term_grace).min(times.total / 2);
+        let looking = self.launches.is_empty() && self.plan.era == EraChoice::Auto { remembered: None };
+        let startup = match (looking, self.plan.installs) {
+            (true, _) => times.discovery,
+            (false, true) => times.startup.max(times.cold_start),
+            (false, false) => times.startup,
+        };
+        // A launcher that may be installing is given the time for it after end-of-file, which it
+        // does not see before it is done.
+        let eof_grace = if looking && self.plan.installs { times.eof_grace.max(times.cold_start) } else { times.eof_grace };
+        let cut = At::after(end.elapsed().saturating_sub(graces));
+        let bounds = Bounds { startup, eof_grace, cut, end };
+        self.session = Some(Session::begin(&self.plan, opening, bounds, asker, now, &mut self.effects));
+    }
+}

@@ -1,0 +1,23 @@
+//! Floor 2: one probe, as a state machine that is told what happened and says what to do.
+//!
+//! Nothing here launches, reads, writes, sleeps or knows the time; see [`Machine`].
+
+mod ladder;
+mod lists;
+mod log;
+mod machine;
+mod observation;
+mod plan;
+mod process;
+mod reading;
+mod session;
+
+pub use machine::{Effect, Input, Machine};
+pub use observation::{
+    Asked, End, EndedBy, Io, Launch, Limit, ListSeen, Observation, Phase, Seen, Timeout, What,
+};
+pub use plan::{EraChoice, Limits, Plan, Times};
+pub use process::{Exit, LaunchError, Leftover, Swept, Usage};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,115 @@
+//! What a probe is to do, and how long it may take.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::protocol::Era;
+use crate::words::Redactor;
+
+/// Which era a server is opened in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EraChoice {
+    /// Find out; start with the one it was last seen in, where that is known.
+    Auto {
+        /// The era that an earlier probe of the same command found.
+        remembered: Option<Era>,
+    },
+    /// This one and no other.
+    Fixed(Era),
+}
+
+/// How long each wait of a probe may take, and all of them together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// From the launch to the first reply.
+    pub startup: Duration,
+    /// From the launch of a server whose era is unknown to the reply to `server/discover`. Silence
+    /// this long means a legacy server; the launch that follows has the whole of `startup`.
+    pub discovery: Duration,
+    /// After end-of-file, for a launch that never answered and may be installing: a launcher such
+    /// as `npx` finishes what it does before it sees the end of its input, and an install that is
+    /// killed half-way starts anew next time.
+    pub cold_start: Duration,
+    /// From each later request to its reply.
+    pub request: Duration,
+    /// The whole probe, shutdown included.
+    pub total: Duration,
+    /// From the end of stdin to SIGTERM.
+    pub eof_grace: Duration,
+    /// From SIGTERM to SIGKILL.
+    pub term_grace: Duration,
+    /// How long an offered but empty tool list is given to fill.
+    pub late_tools: Duration,
+}
+
+impl Default for Times {
+    fn default() -> Times {
+        Times {
+            startup: Duration::from_secs(30),
+            discovery: Duration::from_secs(10),
+            cold_start: Duration::from_secs(120),
+            request: Duration::from_secs(10),
+            total: Duration::from_secs(180),
+            eof_grace: Duration::from_secs(5),
+            term_grace: Duration::from_secs(5),
+            late_tools: Duration::from_secs(2),
+        }
+    }
+}
+
+/// How much of what a server writes is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The longest line on stdout, in bytes, without its end.
+    pub line: usize,
+    /// All of stdout in one launch, in bytes.
+    pub output: u64,
+    /// Pages of one list.
+    pub pages: u32,
+    /// The end of stderr that is kept, in bytes.
+    pub stderr_tail: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { line: 16 << 20, output: 64 << 20, pages: 100, stderr_tail: 8 << 10 }
+    }
+}
+
+/// What one probe is to do.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Which era to open in.
+    pub era: EraChoice,
+    /// How long it may take.
+    pub times: Times,
+    /// How much it may read.
+    pub limits: Limits,
+    /// Read every list a second time, to see whether it differs within one session.
+    pub list_twice: bool,
+    /// The command is a launcher that may have to install the server first.
+    pub installs: bool,
+    /// Keep the first bytes of each side's messages for a transcript.
+    pub redactor: Arc<Redactor>,
+}
+
+impl Plan {
+    /// A plan with the default limits for a server of unknown era.
+    #[must_use]
+    pub fn new() -> Plan {
+        Plan {
+            era: EraChoice::Auto { remembered: None },
+            times: Times::default(),
+            limits: Limits::default(),
+            list_twice: true,
+            installs: false,
+            redactor: Arc::default(),
+        }
+    }
+}
+
+impl Default for Plan {
+    fn default() -> Plan {
+        Plan::new()
+    }
+}

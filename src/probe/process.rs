@@ -1,0 +1,94 @@
+//! What the outside tells the machine of a process: how it started, ended, and what it left.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Why a command could not be launched.
+///
+/// The kernel answers `ENOENT` to three different mistakes, so the program, its interpreter and the
+/// working directory are looked at before the launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LaunchError {
+    /// The command is nowhere on the PATH that the server would get, or not at its path.
+    NotFound {
+        /// The command as it was given.
+        command: String,
+        /// The PATH that was searched; `None` when the command names a path itself.
+        searched: Option<String>,
+    },
+    /// The file is there; the interpreter that its `#!` line names is not.
+    InterpreterMissing {
+        /// The file.
+        program: PathBuf,
+        /// What its `#!` line names, as bytes escaped for people (it may end in a `\r`).
+        interpreter: String,
+    },
+    /// The working directory does not exist, or is no directory.
+    CwdMissing {
+        /// The directory.
+        cwd: PathBuf,
+        /// It exists, and is something else.
+        not_a_directory: bool,
+    },
+    /// The file is not executable, or we may not reach or run it.
+    Permission {
+        /// The file, or the directory that may not be entered.
+        path: PathBuf,
+        /// What is not allowed, in a few words.
+        what: &'static str,
+    },
+    /// Neither an executable format nor a `#!` line.
+    ExecFormat {
+        /// The file.
+        program: PathBuf,
+    },
+    /// Any other error that is the server's or its configuration's (`E2BIG`, `ELOOP`, `ETXTBSY`…).
+    Failed {
+        /// The error, in words, with its name.
+        error: String,
+    },
+    /// Our own trouble: no descriptors, no memory, no processes (`EMFILE`, `ENFILE`, `ENOMEM`, `EAGAIN`).
+    Resources {
+        /// The error, in words, with its name.
+        error: String,
+    },
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// By itself, with this status.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+/// A process that outlived the one that was launched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leftover {
+    /// Its pid.
+    pub pid: u32,
+    /// Its name (`comm`), escaped.
+    pub name: String,
+}
+
+/// What was found, and ended, after the launched process was gone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Descendants in the launched process' own group.
+    pub in_group: Vec<Leftover>,
+    /// Descendants outside of it (`setsid`, a double fork).
+    pub escaped: Vec<Leftover>,
+    /// Descendants that were not dead when the sweep gave up.
+    pub survivors: Vec<Leftover>,
+}
+
+/// What the server used, its reaped descendants included.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Usage {
+    /// Peak resident memory of the launched process and its descendants, in bytes: the sum of each
+    /// one's own peak as of the moment before stdin was closed. `None` when it ended before that.
+    pub max_rss: Option<u64>,
+    /// User and system time.
+    pub cpu: Duration,
+}

@@ -1,0 +1,308 @@
+//! A world of scripted servers in virtual time, for the machine to run in.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::probe::{Effect, Exit, Input, LaunchError, Leftover, Machine, Observation, Plan, Swept, Usage};
+use crate::words::At;
+
+pub(super) fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+/// What a server does, and how long after it was provoked.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Act {
+    Say(Vec<u8>),
+    CloseStdout,
+    CloseStdin,
+    Exit(i32),
+    Crash(i32),
+}
+
+/// A scripted server process.
+pub(super) trait Server {
+    fn start(&mut self, _do_later: &mut Later) {}
+    fn line(&mut self, line: &Value, do_later: &mut Later);
+    fn eof(&mut self, do_later: &mut Later) {
+        do_later.after(ms(5), Act::Exit(0));
+    }
+    fn term(&mut self, do_later: &mut Later) {
+        do_later.after(ms(1), Act::Crash(15));
+    }
+    fn leftovers(&self) -> Swept {
+        Swept::default()
+    }
+    fn refuses_to_start(&self) -> Option<LaunchError> {
+        None
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Later(Vec<(Duration, Act)>);
+
+impl Later {
+    pub(super) fn after(&mut self, delay: Duration, act: Act) {
+        self.0.push((delay, act));
+    }
+
+    pub(super) fn say(&mut self, delay: u64, text: impl Into<Vec<u8>>) {
+        self.after(ms(delay), Act::Say(text.into()));
+    }
+
+    pub(super) fn send(&mut self, delay: u64, message: &Value) {
+        self.say(delay, format!("{message}\n"));
+    }
+}
+
+/// A legacy server that knows what it is doing, and a hook that knows better.
+pub(super) struct Sound<H> {
+    pub(super) tools: Vec<Value>,
+    pub(super) capabilities: Value,
+    pub(super) hook: H,
+}
+
+/// Returns whether it has dealt with the line.
+pub(super) trait Hook: FnMut(&Value, &mut Later) -> bool {}
+impl<F: FnMut(&Value, &mut Later) -> bool> Hook for F {}
+
+pub(super) fn tool(name: &str) -> Value {
+    json!({ "name": name, "description": "d", "inputSchema": { "type": "object" } })
+}
+
+pub(super) fn sound<H: Hook>(hook: H) -> Sound<H> {
+    Sound { tools: vec![tool("a"), tool("b")], capabilities: json!({ "tools": {} }), hook }
+}
+
+pub(super) fn result(request: &Value, result: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": request["id"], "result": result })
+}
+
+pub(super) fn error(request: &Value, code: i64) -> Value {
+    json!({ "jsonrpc": "2.0", "id": request["id"], "error": { "code": code, "message": "no" } })
+}
+
+pub(super) fn initialize_result(capabilities: &Value) -> Value {
+    json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": { "name": "s", "version": "1" } })
+}
+
+pub(super) fn discover_result() -> Value {
+    json!({ "resultType": "complete", "ttlMs": 0, "cacheScope": "public", "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} } })
+}
+
+impl<H: Hook> Server for Sound<H> {
+    fn line(&mut self, line: &Value, later: &mut Later) {
+        if (self.hook)(line, later) || line.get("id").is_none() {
+            return;
+        }
+        let reply = match line["method"].as_str() {
+            Some("initialize") => result(line, initialize_result(&self.capabilities)),
+            Some("tools/list") => result(line, json!({ "tools": self.tools })),
+            _ => error(line, -32601),
+        };
+        later.send(3, &reply);
+    }
+}
+
+/// A modern server, as sound as the legacy one.
+pub(super) struct Modern<H>(pub(super) H);
+
+impl<H: Hook> Server for Modern<H> {
+    fn line(&mut self, line: &Value, later: &mut Later) {
+        if (self.0)(line, later) || line.get("id").is_none() {
+            return;
+        }
+        let reply = match line["method"].as_str() {
+            Some("server/discover") => result(line, discover_result()),
+            Some("tools/list") => result(line, json!({ "resultType": "complete", "ttlMs": 0, "cacheScope": "public", "tools": [tool("a")] })),
+            Some("initialize") => json!({ "jsonrpc": "2.0", "id": line["id"], "error": { "code": -32022, "message": "modern only",
+                "data": { "supported": ["2026-07-28"], "requested": line["params"]["protocolVersion"] } } }),
+            _ => error(line, -32601),
+        };
+        later.send(3, &reply);
+    }
+}
+
+/// How the bytes of a server reach the machine.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Cut {
+    Whole,
+    Every(usize),
+}
+
+/// One run: the machine against fresh processes made by `launch`.
+pub(super) struct World<'l> {
+    machine: Machine,
+    launch: &'l mut dyn FnMut() -> Box<dyn Server>,
+    process: Option<Process>,
+    now: At,
+    sequence: u64,
+    cut: Cut,
+    /// Everything the machine did, with the time: to look at.
+    pub(super) trace: Vec<String>,
+    pub(super) cancel_at: Option<At>,
+}
+
+struct Process {
+    server: Box<dyn Server>,
+    coming: BinaryHeap<Reverse<(At, u64, Act)>>,
+    alive: bool,
+    stdout_open: bool,
+    written: Vec<u8>,
+}
+
+impl<'l> World<'l> {
+    pub(super) fn new(plan: Plan, launch: &'l mut dyn FnMut() -> Box<dyn Server>) -> World<'l> {
+        let machine = Machine::new(Arc::new(plan), At::START);
+        World { machine, launch, process: None, now: At::START, sequence: 0, cut: Cut::Whole, trace: Vec::new(), cancel_at: None }
+    }
+
+    pub(super) fn cut(mut self, cut: Cut) -> Self {
+        self.cut = cut;
+        self
+    }
+
+    /// Runs to the end, and returns what was seen.
+    pub(super) fn run(mut self) -> Observation {
+        self.run_traced().0
+    }
+
+    pub(super) fn run_traced(&mut self) -> (Observation, Vec<String>) {
+        for _ in 0..200_000 {
+            while let Some(effect) = self.machine.poll() {
+                self.trace.push(format!("{} {}", self.now, name(&effect)));
+                self.carry_out(effect);
+            }
+            if self.machine.is_done() {
+                let machine = std::mem::replace(&mut self.machine, Machine::new(Arc::new(Plan::new()), At::START));
+                return (machine.into_observation(), std::mem::take(&mut self.trace));
+            }
+            self.advance();
+        }
+        panic!("no end after 200,000 steps: {:#?}", &self.trace[self.trace.len().saturating_sub(20)..]);
+    }
+
+    /// Goes to whatever is next, and lets it happen.
+    fn advance(&mut self) {
+        let coming = self.process.as_ref().and_then(|p| p.coming.peek()).map(|Reverse((at, ..))| *at);
+        let deadline = self.machine.deadline();
+        let next = [coming, deadline, self.cancel_at].into_iter().flatten().min();
+        let Some(next) = next else { panic!("nothing will ever happen again: {:#?}", self.trace) };
+        self.now = self.now.max(next);
+        if self.cancel_at.is_some_and(|at| at <= self.now) {
+            self.cancel_at = None;
+            self.machine.cancel(self.now);
+        } else if coming.is_some_and(|at| at <= self.now) {
+            self.let_server_act();
+        } else {
+            self.machine.handle_timeout(self.now);
+        }
+    }
+
+    fn let_server_act(&mut self) {
+        let Some(process) = &mut self.process else { return };
+        let Some(Reverse((_, _, act))) = process.coming.pop() else { return };
+        if !process.alive && !matches!(act, Act::Say(_) | Act::CloseStdout) {
+            return;
+        }
+        let now = self.now;
+        match act {
+            Act::Say(bytes) if process.stdout_open => {
+                let chunk = match self.cut {
+                    Cut::Whole => bytes.len().max(1),
+                    Cut::Every(n) => n,
+                };
+                bytes.chunks(chunk).for_each(|chunk| self.machine.handle(now, Input::Stdout(chunk)));
+            }
+            Act::Say(_) => {}
+            Act::CloseStdout => {
+                process.stdout_open = false;
+                self.machine.handle(now, Input::StdoutClosed);
+            }
+            Act::CloseStdin => self.machine.handle(now, Input::StdinBroken),
+            Act::Exit(code) => self.exit(Exit::Code(code)),
+            Act::Crash(signal) => self.exit(Exit::Signal(signal)),
+        }
+    }
+
+    fn exit(&mut self, exit: Exit) {
+        let Some(process) = &mut self.process else { return };
+        process.alive = false;
+        let swept = process.server.leftovers();
+        // What helpers hold stays open.
+        let held = !(swept.in_group.is_empty() && swept.escaped.is_empty());
+        if process.stdout_open && !held {
+            process.stdout_open = false;
+            self.machine.handle(self.now, Input::StdoutClosed);
+        }
+        self.machine.handle(self.now, Input::Exited(exit));
+    }
+
+    fn carry_out(&mut self, effect: Effect) {
+        match effect {
+            Effect::Spawn => self.spawn(),
+            Effect::Write(bytes) => self.write(&bytes),
+            Effect::CloseStdin => self.provoke(|server, later| server.eof(later)),
+            Effect::Terminate => self.provoke(|server, later| server.term(later)),
+            Effect::Kill => self.provoke(|_, later| later.after(ms(0), Act::Crash(9))),
+            Effect::Sweep => {
+                let swept = self.process.take().map(|p| p.server.leftovers()).unwrap_or_default();
+                self.machine.handle(self.now, Input::Swept(swept, Usage::default()));
+            }
+        }
+    }
+
+    fn spawn(&mut self) {
+        assert!(self.process.is_none(), "two processes at once");
+        let server = (self.launch)();
+        if let Some(error) = server.refuses_to_start() {
+            self.machine.handle(self.now, Input::SpawnFailed(error));
+            return;
+        }
+        self.process = Some(Process { server, coming: BinaryHeap::new(), alive: true, stdout_open: true, written: Vec::new() });
+        self.machine.handle(self.now, Input::Spawned);
+        self.provoke(|server, later| server.start(later));
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        let Some(process) = &mut self.process else { return };
+        process.written.extend_from_slice(bytes);
+        while let Some(end) = self.process.as_ref().and_then(|p| p.written.iter().position(|b| *b == b'\n')) {
+            let Some(process) = &mut self.process else { return };
+            let line: Vec<u8> = process.written.drain(..=end).collect();
+            let line: Value = serde_json::from_slice(&line).expect("we send JSON lines");
+            self.provoke(|server, later| server.line(&line, later));
+        }
+    }
+
+    fn provoke(&mut self, f: impl FnOnce(&mut dyn Server, &mut Later)) {
+        let Some(process) = &mut self.process else { return };
+        if !process.alive {
+            return;
+        }
+        let mut later = Later::default();
+        f(process.server.as_mut(), &mut later);
+        for (delay, act) in later.0 {
+            self.sequence += 1;
+            process.coming.push(Reverse((self.now + delay, self.sequence, act)));
+        }
+    }
+}
+
+fn name(effect: &Effect) -> String {
+    match effect {
+        Effect::Write(bytes) => {
+            let message: Value = serde_json::from_slice(bytes).unwrap_or_default();
+            message["method"].as_str().map_or_else(|| format!("reply to {}", message["id"]), str::to_owned)
+        }
+        Effect::Spawn | Effect::CloseStdin | Effect::Terminate | Effect::Kill | Effect::Sweep => format!("{effect:?}"),
+    }
+}
+
+pub(super) fn leftover(pid: u32) -> Leftover {
+    Leftover { pid, name: "sleep".to_owned() }
+}

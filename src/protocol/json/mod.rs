@@ -1,0 +1,209 @@
+//! A JSON reader for bytes that nobody vouches for.
+//!
+//! It never recurses, never copies, and holds at most [`MAX_VALUES`] values of 16 bytes each. It
+//! takes what real clients take although a strict library refuses it (lone surrogates, duplicate
+//! keys, depth beyond 128, `NaN`) and notes it as an [oddity](Oddities), so that "not JSON" and
+//! "JSON that some library refuses" are told apart.
+
+mod canonical;
+mod difference;
+mod number;
+mod parse;
+mod text;
+
+use std::borrow::Cow;
+
+pub use canonical::write_canonical;
+pub use difference::first_difference;
+
+/// The most values (members, elements, keys) one message may hold.
+pub const MAX_VALUES: usize = 2_000_000;
+
+/// What a value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool,
+    /// A number, in the grammar of RFC 8259.
+    Number,
+    /// `NaN`, `Infinity` or `-Infinity`: no JSON, yet some writers' default.
+    NonFinite,
+    /// A string.
+    String,
+    /// An array.
+    Array,
+    /// An object.
+    Object,
+}
+
+impl Kind {
+    /// The word for it in messages.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Kind::Null => "null",
+            Kind::Bool => "a boolean",
+            Kind::Number => "a number",
+            Kind::NonFinite => "a non-finite number",
+            Kind::String => "a string",
+            Kind::Array => "an array",
+            Kind::Object => "an object",
+        }
+    }
+}
+
+/// What stood in a document that a strict reader would refuse, or two readers would see differently.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Oddities {
+    /// Offset of the first unpaired `\uD800`–`\uDFFF` escape.
+    pub lone_surrogate: Option<usize>,
+    /// Offset of the first `NaN` or infinity.
+    pub non_finite: Option<usize>,
+    /// JSON pointer (RFC 6901) of the first member whose key its object already has.
+    pub duplicate_key: Option<String>,
+    /// How deep the deepest value lies; a scalar is at depth 0.
+    pub depth: usize,
+}
+
+/// Why bytes are no JSON value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JsonError {
+    /// They end in the middle of a value.
+    #[error("the value is not complete")]
+    Incomplete,
+    /// The byte at this offset cannot stand there.
+    #[error("not JSON at byte {0}")]
+    Invalid(usize),
+    /// More than [`MAX_VALUES`] values, or 4 GiB.
+    #[error("more than {MAX_VALUES} values")]
+    TooMany,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    start: u32,
+    end: u32,
+    /// The node after this one and everything in it.
+    next: u32,
+    kind: Kind,
+}
+
+/// One parsed value and the bytes it lies in.
+#[derive(Debug)]
+pub struct Doc<'b> {
+    bytes: &'b [u8],
+    nodes: Vec<Node>,
+    /// What is odd about it.
+    pub oddities: Oddities,
+}
+
+impl<'b> Doc<'b> {
+    /// Reads `bytes` as one value with nothing but white space around it.
+    ///
+    /// # Errors
+    ///
+    /// See [`JsonError`]; the first one met is told.
+    pub fn parse(bytes: &'b [u8]) -> Result<Doc<'b>, JsonError> {
+        let (doc, end) = Doc::parse_prefix(bytes)?;
+        match bytes[end..].iter().position(|b| !parse::is_space(*b)) {
+            Some(at) => Err(JsonError::Invalid(end + at)),
+            None => Ok(doc),
+        }
+    }
+
+    /// Reads one value at the beginning of `bytes` and says where it ends.
+    ///
+    /// # Errors
+    ///
+    /// See [`JsonError`].
+    pub fn parse_prefix(bytes: &'b [u8]) -> Result<(Doc<'b>, usize), JsonError> {
+        parse::Parser::new(bytes).run()
+    }
+
+    /// The outermost value.
+    #[must_use]
+    pub fn root(&self) -> Value<'_> {
+        Value { doc: self, index: 0 }
+    }
+}
+
+/// One value of a [`Doc`].
+#[derive(Clone, Copy, Debug)]
+pub struct Value<'d> {
+    doc: &'d Doc<'d>,
+    index: u32,
+}
+
+impl<'d> Value<'d> {
+    fn node(self) -> Node {
+        self.doc.nodes[self.index as usize]
+    }
+
+    /// What it is.
+    #[must_use]
+    pub fn kind(self) -> Kind {
+        self.node().kind
+    }
+
+    /// Its bytes, as they were written.
+    #[must_use]
+    pub fn raw(self) -> &'d [u8] {
+        let node = self.node();
+        &self.doc.bytes[node.start as usize..node.end as usize]
+    }
+
+    /// Its text if it is a string: escapes resolved, and U+FFFD for what is no Unicode scalar.
+    #[must_use]
+    pub fn text(self) -> Option<Cow<'d, str>> {
+        (self.kind() == Kind::String).then(|| text::lossy(self.raw()))
+    }
+
+    /// Its value if it is an integer that fits (`1.0` is none: JSON-RPC ids are compared as written).
+    #[must_use]
+    pub fn integer(self) -> Option<i64> {
+        match self.kind() {
+            Kind::Number => std::str::from_utf8(self.raw()).ok()?.parse().ok(),
+            Kind::Null | Kind::Bool | Kind::NonFinite | Kind::String | Kind::Array | Kind::Object => None,
+        }
+    }
+
+    /// Its value if it is a boolean.
+    #[must_use]
+    pub fn boolean(self) -> Option<bool> {
+        (self.kind() == Kind::Bool).then(|| self.raw() == b"true")
+    }
+
+    /// The elements, if it is an array; otherwise none.
+    pub fn elements(self) -> impl Iterator<Item = Value<'d>> {
+        self.children(Kind::Array)
+    }
+
+    /// Keys and values, if it is an object; otherwise none. In the order they were written.
+    pub fn members(self) -> impl Iterator<Item = (Value<'d>, Value<'d>)> {
+        let mut children = self.children(Kind::Object);
+        std::iter::from_fn(move || Some((children.next()?, children.next()?)))
+    }
+
+    /// The member with this key, the last one if there are several, as most readers have it.
+    #[must_use]
+    pub fn get(self, key: &str) -> Option<Value<'d>> {
+        self.members().filter(|(k, _)| text::equals(k.raw(), key)).map(|(_, v)| v).last()
+    }
+
+    fn children(self, of: Kind) -> impl Iterator<Item = Value<'d>> {
+        let node = self.node();
+        let mut at = if node.kind == of { self.index + 1 } else { node.next };
+        std::iter::from_fn(move || {
+            (at < node.next).then(|| {
+                let child = Value { doc: self.doc, index: at };
+                at = child.node().next;
+                child
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! Numbers in canonical form.
+//!
+//! RFC 8785 writes every number as ECMAScript writes the nearest double. That would make different
+//! schemas alike (`9007199254740993` and `9007199254740992`), so what a double does not hold is
+//! kept exactly instead: integers beyond ±2^53, more than 17 significant digits, and what is too
+//! large or too small. For every other number the result is the RFC's.
+
+/// The number `token` (in RFC 8259's grammar), canonical.
+pub(super) fn canonical(token: &str) -> String {
+    let decimal = Decimal::of(token);
+    if decimal.digits.is_empty() {
+        return "0".to_owned();
+    }
+    let plain_integer = token.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+    let within_2_53 = token.parse::<i64>().is_ok_and(|n| n.unsigned_abs() <= 1 << 53);
+    let double: f64 = token.parse().unwrap_or(f64::INFINITY);
+    if (plain_integer && !within_2_53) || decimal.digits.len() > 17 || !double.is_finite() || double == 0.0 {
+        return decimal.exact();
+    }
+    // `Number::toString` of ECMA-262, section 6.1.6.1.20.
+    ryu_js::Buffer::new().format_finite(double).to_owned()
+}
+
+/// ±0.DIGITS × 10^point, without zeros at either end of the digits.
+struct Decimal {
+    negative: bool,
+    digits: String,
+    point: i64,
+}
+
+impl Decimal {
+    fn of(token: &str) -> Decimal {
+        let (negative, token) = token.strip_prefix('-').map_or((false, token), |t| (true, t));
+        let (mantissa, exponent) = token.split_once(['e', 'E']).unwrap_or((token, "0"));
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let all = format!("{whole}{fraction}");
+        let leading = all.len() - all.trim_start_matches('0').len();
+        let length = |text: &str| i64::try_from(text.len()).unwrap_or(i64::MAX);
+        // An exponent beyond 64 bits differs from every other one only in its own text.
+        let exponent: i64 = exponent.parse().unwrap_or(if exponent.starts_with('-') { i64::MIN / 2 } else { i64::MAX / 2 });
+        let point = exponent.saturating_add(length(whole)).saturating_sub(length(&all[..leading]));
+        Decimal { negative, digits: all.trim_matches('0').to_owned(), point }
+    }
+
+    /// Digits and exponent as they are; integers of up to 400 digits in full.
+    fn exact(&self) -> String {
+        let sign = if self.negative { "-" } else { "" };
+        let digits = &self.digits;
+        let length = i64::try_from(digits.len()).unwrap_or(i64::MAX);
+        if self.point >= length && self.point <= 400 {
+            let zeros = usize::try_from(self.point - length).unwrap_or(0);
+            return format!("{sign}{digits}{}", "0".repeat(zeros));
+        }
+        format!("{sign}0.{digits}e{}", self.point)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::canonical;
+
+    #[test]
+    fn as_the_examples_of_rfc_8785_have_it() {
+        // RFC 8785, appendix B, as far as JSON text can say them.
+        for (token, wanted) in [
+            ("0", "0"), ("-0", "0"), ("0.0", "0"), ("5e-324", "5e-324"), ("-5e-324", "-5e-324"),
+            ("1.7976931348623157e308", "1.7976931348623157e+308"), ("9007199254740992", "9007199254740992"),
+            ("295147905179352830000.0", "295147905179352830000"), ("9.999999999999997e22", "9.999999999999997e+22"),
+            ("1e23", "1e+23"), ("999999999999999700000.0", "999999999999999700000"), ("1e21", "1e+21"),
+            ("9.999999999999997e-7", "9.999999999999997e-7"), ("0.000001", "0.000001"),
+            ("333333333.3333332", "333333333.3333332"), ("333333333.33333325", "333333333.33333325"),
+            ("-0.0000033333333333333333", "-0.0000033333333333333333"), ("1424953923781206.2", "1424953923781206.2"),
+        ] {
+            assert_eq!(canonical(token), wanted, "{token}");
+        }
+    }
+
+    #[test]
+    fn one_number_has_one_form() {
+        for (tokens, wanted) in [
+            (&["1", "1.0", "1e0", "10e-1", "0.1E1", "1.00e+00"][..], "1"),
+            (&["100", "1e2", "1E+2"], "100"),
+            (&["0.10000000000000001", "0.1", "1e-1"], "0.1"),
+            (&["-1.5", "-15e-1"], "-1.5"),
+        ] {
+            for token in tokens {
+                assert_eq!(canonical(token), wanted, "{token}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_double_does_not_hold_is_kept_exactly() {
+        assert_ne!(canonical("9007199254740993"), canonical("9007199254740992"));
+        assert_eq!(canonical("9007199254740993"), "9007199254740993");
+        assert_eq!(canonical("-123456789012345678901234567890"), "-123456789012345678901234567890");
+        assert_eq!(canonical("1e999"), "0.1e1000");
+        assert_eq!(canonical("1e-999"), "0.1e-998");
+        assert_eq!(canonical("0.10000000000000000001"), "0.10000000000000000001e0");
+        assert_ne!(canonical("1e999999999999999999999"), canonical("1e-999999999999999999999"));
+    }
+}

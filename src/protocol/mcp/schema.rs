@@ -1,0 +1,247 @@
+//! What is wrong with a tool's JSON Schemas, as far as it can be told without a validator: types of
+//! keywords, references that resolve to nothing, depth. Remote references are never fetched, and
+//! recursion is legal.
+
+use std::collections::HashSet;
+
+use crate::protocol::json::{Kind, Value};
+use crate::words::printable;
+
+/// The deepest schema that is no finding. Several clients' libraries stop at 128.
+pub const MAX_DEPTH: usize = 100;
+
+/// Something wrong with a tool's `inputSchema` or `outputSchema`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ToolFlaw {
+    /// A keyword of the wrong type, or a root that is not `type: object`.
+    Invalid {
+        /// Where: JSON pointer within the tool, bounded and escaped.
+        pointer: String,
+        /// What should be there.
+        wanted: &'static str,
+    },
+    /// A local `$ref` to something that is not there.
+    DeadRef {
+        /// The reference.
+        reference: String,
+    },
+    /// Deeper than [`MAX_DEPTH`].
+    TooDeep,
+}
+
+/// Flaws of one tool that are told; more of them say nothing new.
+const MAX_FLAWS: usize = 4;
+
+pub(super) fn check_tool(tool: Value<'_>) -> Vec<ToolFlaw> {
+    let mut flaws = Vec::new();
+    for (member, object_root) in [("inputSchema", true), ("outputSchema", false)] {
+        let Some(schema) = tool.get(member).filter(|s| s.kind() == Kind::Object) else { continue };
+        let is_object = schema.get("type").and_then(Value::text).is_some_and(|t| t == "object");
+        if object_root && !is_object {
+            flaws.push(ToolFlaw::Invalid { pointer: format!("/{member}/type"), wanted: "\"object\"" });
+        }
+        Walk { root: schema, flaws: &mut flaws, references: HashSet::new() }.run(member);
+    }
+    flaws.truncate(MAX_FLAWS);
+    flaws
+}
+
+struct Walk<'w, 'd> {
+    root: Value<'d>,
+    flaws: &'w mut Vec<ToolFlaw>,
+    references: HashSet<String>,
+}
+
+/// What a value's place in a schema makes of it.
+#[derive(Clone, Copy)]
+enum Role {
+    Schema,
+    /// An object whose values are schemas.
+    Named,
+    /// An array whose elements are schemas.
+    Several,
+}
+
+impl<'d> Walk<'_, 'd> {
+    fn run(mut self, member: &str) {
+        let mut todo = vec![(self.root, Role::Schema, format!("/{member}"), 1)];
+        let mut too_deep = false;
+        while let Some((value, role, pointer, depth)) = todo.pop() {
+            if depth > MAX_DEPTH {
+                too_deep = true;
+                continue;
+            }
+            match role {
+                Role::Schema => self.schema(value, &pointer, depth, &mut todo),
+                Role::Named => {
+                    for (key, value) in value.members() {
+                        todo.push((value, Role::Schema, step(&pointer, &key.text().unwrap_or_default()), depth + 1));
+                    }
+                }
+                Role::Several => {
+                    for (n, value) in value.elements().enumerate() {
+                        todo.push((value, Role::Schema, step(&pointer, &n.to_string()), depth + 1));
+                    }
+                }
+            }
+        }
+        if too_deep {
+            self.flaws.push(ToolFlaw::TooDeep);
+        }
+        self.dead_references();
+    }
+
+    fn schema(&mut self, schema: Value<'d>, pointer: &str, depth: usize, todo: &mut Vec<(Value<'d>, Role, String, usize)>) {
+        if schema.kind() == Kind::Bool {
+            return;
+        }
+        if schema.kind() != Kind::Object {
+            self.invalid(pointer, "a schema: an object, true or false");
+            return;
+        }
+        for (key, value) in schema.members() {
+            let key = key.text().unwrap_or_default();
+            if let Some(wanted) = wrong_type(&key, value) {
+                self.invalid(&step(pointer, &key), wanted);
+                continue;
+            }
+            if key == "$ref" {
+                self.references.extend(value.text().map(Into::into));
+            }
+            if let Some(role) = role_of(&key, value) {
+                todo.push((value, role, step(pointer, &key), depth + 1));
+            }
+        }
+    }
+
+    fn invalid(&mut self, pointer: &str, wanted: &'static str) {
+        if self.flaws.len() < MAX_FLAWS {
+            self.flaws.push(ToolFlaw::Invalid { pointer: pointer.to_owned(), wanted });
+        }
+    }
+
+    /// Only references into the same document are looked at, and only where no `$id` moves their base.
+    fn dead_references(&mut self) {
+        let mut references: Vec<&String> = self.references.iter().filter(|r| r.starts_with('#')).collect();
+        references.sort_unstable();
+        let mut anchors = None;
+        for reference in references {
+            let fragment = percent_decoded(&reference[1..]);
+            let alive = if fragment.is_empty() || fragment.starts_with('/') {
+                resolve(self.root, &fragment)
+            } else {
+                anchors.get_or_insert_with(|| anchors_in(self.root)).contains(&fragment)
+            };
+            if !alive && self.flaws.len() < MAX_FLAWS && !has_inner_id(self.root) {
+                self.flaws.push(ToolFlaw::DeadRef { reference: printable(reference, 120) });
+            }
+        }
+    }
+}
+
+fn step(pointer: &str, key: &str) -> String {
+    if pointer.len() > 300 {
+        return pointer.to_owned();
+    }
+    format!("{pointer}/{}", printable(&key.replace('~', "~0").replace('/', "~1"), 60))
+}
+
+/// What the keyword `key` wants, if `value` is not it.
+fn wrong_type(key: &str, value: Value<'_>) -> Option<&'static str> {
+    let kind = value.kind();
+    let strings = |v: Value<'_>| v.kind() == Kind::Array && v.elements().all(|e| e.kind() == Kind::String);
+    let (right, wanted) = match key {
+        "type" => (is_type(value), "a JSON Schema type, or an array of them"),
+        "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => (kind == Kind::Object, "an object"),
+        "required" => (strings(value), "an array of strings"),
+        "enum" | "examples" => (kind == Kind::Array, "an array"),
+        "anyOf" | "oneOf" | "allOf" | "prefixItems" => {
+            (kind == Kind::Array && value.elements().next().is_some(), "an array of at least one schema")
+        }
+        "description" | "title" | "$ref" | "$schema" | "$id" | "$anchor" | "pattern" | "format" => (kind == Kind::String, "a string"),
+        "minimum" | "maximum" | "multipleOf" => (kind == Kind::Number, "a number"),
+        "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties" => {
+            (kind == Kind::Number && !value.raw().starts_with(b"-"), "an integer of 0 or more")
+        }
+        _ => return None,
+    };
+    (!right).then_some(wanted)
+}
+
+fn is_type(value: Value<'_>) -> bool {
+    const TYPES: [&str; 7] = ["null", "boolean", "object", "array", "number", "string", "integer"];
+    let is_name = |v: Value<'_>| v.text().is_some_and(|t| TYPES.contains(&t.as_ref()));
+    is_name(value) || (value.kind() == Kind::Array && value.elements().all(is_name))
+}
+
+/// Where the keyword `key` holds schemas.
+fn role_of(key: &str, value: Value<'_>) -> Option<Role> {
+    match key {
+        "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => Some(Role::Named),
+        "anyOf" | "oneOf" | "allOf" | "prefixItems" => Some(Role::Several),
+        "items" if value.kind() == Kind::Array => Some(Role::Several),
+        "items" | "additionalProperties" | "additionalItems" | "unevaluatedProperties" | "unevaluatedItems" | "propertyNames"
+        | "contains" | "not" | "if" | "then" | "else" => Some(Role::Schema),
+        _ => None,
+    }
+}
+
+/// RFC 6901, section 4.
+fn resolve(root: Value<'_>, pointer: &str) -> bool {
+    let mut value = Some(root);
+    for token in pointer.split('/').skip(1) {
+        let token = token.replace("~1", "/").replace("~0", "~");
+        value = value.and_then(|v| match v.kind() {
+            Kind::Array => token.parse().ok().and_then(|n| v.elements().nth(n)),
+            _ => v.get(&token),
+        });
+    }
+    value.is_some()
+}
+
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let hex = tail.get(..2).and_then(|h| std::str::from_utf8(h).ok()).and_then(|h| u8::from_str_radix(h, 16).ok());
+        match (first, hex) {
+            (b'%', Some(byte)) => {
+                bytes.push(byte);
+                rest = &tail[2..];
+            }
+            _ => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Every value in `root`, however deep, with the key it is a member by.
+fn all_members<'d>(root: Value<'d>) -> impl Iterator<Item = (Value<'d>, Value<'d>)> {
+    let mut todo = vec![root];
+    let mut found: Vec<(Value<'d>, Value<'d>)> = Vec::new();
+    std::iter::from_fn(move || {
+        while found.is_empty() {
+            let value = todo.pop()?;
+            todo.extend(value.elements());
+            found.extend(value.members());
+            todo.extend(found.iter().map(|(_, v)| *v));
+        }
+        found.pop()
+    })
+}
+
+fn anchors_in(root: Value<'_>) -> HashSet<String> {
+    all_members(root)
+        .filter(|(key, _)| key.text().is_some_and(|k| matches!(k.as_ref(), "$anchor" | "$dynamicAnchor" | "$id" | "id")))
+        .filter_map(|(_, value)| value.text())
+        .map(|name| name.trim_start_matches('#').to_owned())
+        .collect()
+}
+
+/// Whether a schema inside of `root` has an `$id` of its own, which moves the base of references.
+fn has_inner_id(root: Value<'_>) -> bool {
+    root.members().flat_map(|(_, v)| all_members(v)).any(|(key, value)| value.kind() == Kind::String && key.text().is_some_and(|k| k == "$id"))
+}

@@ -1,0 +1,117 @@
+use super::*;
+use crate::protocol::json::Doc;
+use crate::protocol::{Era, LATEST_MODERN};
+
+fn list(kind: ListKind, era: Era, text: &str) -> ListPage {
+    read_list(kind, era, Doc::parse(text.as_bytes()).unwrap().root())
+}
+
+fn flaws(page: &[Flaw]) -> Vec<String> {
+    page.iter().map(|f| format!("{}: {}, not {}", f.path, f.wanted, f.got)).collect()
+}
+
+fn tool_flaws(schema: &str) -> Vec<ToolFlaw> {
+    let page = list(ListKind::Tools, Era::Legacy, &format!(r#"{{"tools":[{{"name":"t","inputSchema":{schema}}}]}}"#));
+    page.items[0].flaws.clone()
+}
+
+#[test]
+fn what_we_send_is_one_line_each_with_its_own_id() {
+    let mut asker = Asker::default();
+    let (id, line) = asker.discover(LATEST_MODERN);
+    assert_eq!(id.to_string(), "\"1\"");
+    let text = String::from_utf8(line).unwrap();
+    assert!(text.ends_with("}\n") && text.matches('\n').count() == 1);
+    for member in ["protocolVersion\":\"2026-07-28", "clientInfo", "clientCapabilities\":{}"] {
+        assert!(text.contains(&format!("io.modelcontextprotocol/{member}")), "{text}");
+    }
+    let (id, line) = asker.initialize();
+    assert_eq!(id.to_string(), "2");
+    assert!(String::from_utf8(line).unwrap().contains("\"protocolVersion\":\"2025-11-25\""));
+    let (id, line) = asker.list(ListKind::Tools, Era::Legacy, "2025-11-25", None);
+    assert_eq!(id.to_string(), "3");
+    assert_eq!(String::from_utf8(line).unwrap(), "{\"id\":3,\"jsonrpc\":\"2.0\",\"method\":\"tools/list\"}\n");
+    let (_, line) = asker.list(ListKind::Tools, Era::Legacy, "2025-11-25", Some(""));
+    assert!(String::from_utf8(line).unwrap().contains("\"cursor\":\"\""), "an empty cursor is one");
+}
+
+#[test]
+fn a_discover_result_is_told_from_any_other() {
+    let read = |text: &str| read_discover(Doc::parse(text.as_bytes()).unwrap().root());
+    assert_eq!(read("{}"), None);
+    assert_eq!(read(r#"{"supportedVersions":"2026-07-28"}"#), None);
+    let full = read(
+        r#"{"resultType":"complete","ttlMs":0,"cacheScope":"public","supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"logging":null},
+            "_meta":{"io.modelcontextprotocol/serverInfo":{"name":"n","version":""}}}"#,
+    )
+    .unwrap();
+    assert_eq!((full.versions, full.missing.len(), full.flaws.len()), (vec!["2026-07-28".to_owned()], 0, 0));
+    assert_eq!(full.greeting.capabilities, ["tools"]);
+    assert_eq!(full.greeting.server.unwrap().name, "n");
+    let bare = read(r#"{"supportedVersions":["2026-07-28",7],"capabilities":{"tools":{}},"ttlMs":-1}"#).unwrap();
+    assert_eq!(bare.missing, ["resultType", "cacheScope"]);
+    assert_eq!(flaws(&bare.flaws), ["supportedVersions[1]: a string, not a number", "ttlMs: an integer of 0 or more, not a number"]);
+}
+
+#[test]
+fn an_initialize_result_is_read_as_far_as_it_goes() {
+    let read = |text: &str| read_initialize(Doc::parse(text.as_bytes()).unwrap().root());
+    let whole = read(r#"{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s\u001b[31m","version":"1"}}"#);
+    assert!(whole.flaws.is_empty() && whole.greeting.offers(ListKind::Tools) && !whole.greeting.offers(ListKind::Prompts));
+    assert_eq!(whole.greeting.server.unwrap().name, "s\\x1b[31m");
+    let half = read(r#"{"protocolVersion":1,"serverInfo":{"name":"s"}}"#);
+    assert_eq!(
+        flaws(&half.flaws),
+        ["protocolVersion: a string, not a number", "capabilities: an object, not nothing", "serverInfo.version: a string, not nothing"]
+    );
+    assert_eq!(flaws(&read("[]").flaws), ["result: an object, not an array"]);
+}
+
+#[test]
+fn lists_are_read_and_their_items_checked() {
+    let page = list(ListKind::Tools, Era::Legacy, r#"{"tools":[{"name":"a","inputSchema":{"type":"object"}},{"inputSchema":[]},7],"nextCursor":""}"#);
+    assert_eq!((page.items.len(), page.next.as_deref()), (2, Some("")));
+    assert_eq!(
+        flaws(&page.flaws),
+        ["tools[1].name: a string, not nothing", "tools[1].inputSchema: an object, not an array", "tools[2]: an object, not a number"]
+    );
+    assert_eq!(list(ListKind::Tools, Era::Legacy, r#"{"tools":[],"nextCursor":null}"#).next, None);
+    let modern = list(ListKind::Resources, Era::Modern, r#"{"resources":[{"uri":"x:y","name":"n"}],"ttlMs":5}"#);
+    assert_eq!((modern.items[0].name.as_str(), modern.missing), ("x:y", vec!["resultType", "cacheScope"]));
+}
+
+#[test]
+fn a_digest_is_of_the_item_not_of_its_spelling() {
+    let digest = |text: &str| list(ListKind::Tools, Era::Legacy, &format!(r#"{{"tools":[{text}]}}"#)).items[0].digest;
+    let one = digest(r#"{"name":"a","description":"é","inputSchema":{"type":"object","maximum":1.0}}"#);
+    assert_eq!(one, digest(r#"{ "inputSchema": {"maximum":1, "type":"object"}, "description":"\u00e9", "name":"a", "_meta":{"x":1}, "icons":[] }"#));
+    assert_ne!(one, digest(r#"{"name":"a","description":"e","inputSchema":{"type":"object","maximum":1}}"#));
+}
+
+#[test]
+fn the_set_digest_ignores_order_and_is_what_the_documentation_says() {
+    let page = list(ListKind::Tools, Era::Legacy, r#"{"tools":[{"name":"a","inputSchema":{"type":"object"}},{"name":"b","inputSchema":{"type":"object"}}]}"#);
+    let forward = set_digest(page.items.iter().map(|i| (ListKind::Tools, i)));
+    assert_eq!(forward, set_digest(page.items.iter().rev().map(|i| (ListKind::Tools, i))));
+    assert_ne!(forward, set_digest(page.items.iter().map(|i| (ListKind::Prompts, i))));
+    // printf 'tools %s\n' for each item's sha256, sorted, through sha256sum: computed outside of this program.
+    assert_eq!(forward.to_string(), "4599212e88f57b5632c8f874de367b4067b2c008a0c53219f384757f5fa22d1c");
+}
+
+#[test]
+fn schemas_are_checked_as_far_as_it_goes() {
+    assert!(tool_flaws(r##"{"type":"object","$defs":{"N":{"type":"object","properties":{"next":{"$ref":"#/$defs/N"}}}},"properties":{"n":{"$ref":"#/$defs/N"}}}"##).is_empty());
+    assert!(tool_flaws(r##"{"type":"object","properties":{"a":{"$ref":"https://example.com/x"},"b":{"$ref":"#"},"$ref":{"type":"string"}}}"##).is_empty());
+    assert!(tool_flaws(r##"{"type":"object","properties":{"a":{"$anchor":"x"},"b":{"$ref":"#x"},"c":{"enum":[{"$ref":"#/no"}]}}}"##).is_empty());
+    assert_eq!(tool_flaws(r##"{"type":"object","properties":{"a":{"$ref":"#/$defs/Gone"}}}"##), [ToolFlaw::DeadRef { reference: "#/$defs/Gone".into() }]);
+    assert_eq!(tool_flaws("{}"), [ToolFlaw::Invalid { pointer: "/inputSchema/type".into(), wanted: "\"object\"" }]);
+    assert_eq!(
+        tool_flaws(r#"{"type":"object","properties":{"a/b":{"type":"text"}},"required":"a"}"#),
+        [
+            ToolFlaw::Invalid { pointer: "/inputSchema/required".into(), wanted: "an array of strings" },
+            ToolFlaw::Invalid { pointer: "/inputSchema/properties/a~1b/type".into(), wanted: "a JSON Schema type, or an array of them" },
+        ]
+    );
+    let deep = format!("{}{}{}", r#"{"type":"object","not":"#.repeat(200), r#"{"type":"object"}"#, "}".repeat(200));
+    assert_eq!(tool_flaws(&deep), [ToolFlaw::TooDeep]);
+}

@@ -1,0 +1,154 @@
+//! The whole of stdout: lines, and messages that were spread over several of them.
+
+use super::line::{Fault, Piece, Read, read_doc, read_line};
+use super::lines::{Cut, Lines, Place};
+use super::message::Message;
+use crate::protocol::json::Doc;
+
+/// The end of stdout when it is not the end of a line.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Tail<'b> {
+    /// Where it begins.
+    pub place: Place,
+    /// How long it is, in bytes.
+    pub length: u64,
+    /// Its first bytes.
+    pub bytes: &'b [u8],
+    /// It is a whole message; only its newline is missing.
+    pub is_message: bool,
+}
+
+/// Reads stdout piece by piece.
+pub struct Framing {
+    lines: Lines,
+    limit: usize,
+    /// A message that began on an earlier line and may go on.
+    open: Option<Open>,
+}
+
+/// Lines that together may be one message.
+struct Open {
+    text: Vec<u8>,
+    place: Place,
+    lines: u64,
+    nesting: Nesting,
+}
+
+impl Framing {
+    /// A reader that takes lines of up to `limit` bytes.
+    #[must_use]
+    pub fn new(limit: usize) -> Framing {
+        Framing { lines: Lines::new(limit), limit, open: None }
+    }
+
+    /// Takes `bytes` and hands on every piece that ends in them, with the place of its line.
+    pub fn feed(&mut self, bytes: &[u8], sink: &mut dyn FnMut(Place, Piece<'_>)) {
+        let Framing { lines, limit, open } = self;
+        lines.feed(bytes, |place, cut| match cut {
+            Cut::Line(line) => take_line(open, *limit, place, line, sink),
+            Cut::TooLong(head) => {
+                give_up(open, sink);
+                sink(place, Piece::Fault(Fault::TooLong { limit: *limit }, head));
+            }
+        });
+    }
+
+    /// Stdout has ended, or what comes is not waited for any more: a message that is still open
+    /// will not be completed.
+    pub fn finish(&mut self, sink: &mut dyn FnMut(Place, Piece<'_>)) {
+        give_up(&mut self.open, sink);
+    }
+
+    /// The line that has begun and not ended.
+    #[must_use]
+    pub fn tail(&self) -> Option<Tail<'_>> {
+        let (place, length, bytes) = self.lines.unfinished()?;
+        let whole = length == bytes.len() as u64;
+        let is_message = whole && Doc::parse(bytes).is_ok_and(|doc| Message::read(doc.root()).is_some());
+        Some(Tail { place, length, bytes, is_message })
+    }
+}
+
+fn take_line(open: &mut Option<Open>, limit: usize, place: Place, line: &[u8], sink: &mut dyn FnMut(Place, Piece<'_>)) {
+    if open.is_some() {
+        // A line that is a message by itself is no part of another: what was open was noise.
+        let alone = Doc::parse(line).is_ok_and(|doc| Message::read(doc.root()).is_some());
+        if !alone {
+            extend(open, limit, line, sink);
+            return;
+        }
+        give_up(open, sink);
+    }
+    if let Read::Unfinished = read_line(line, &mut |piece| sink(place, piece)) {
+        let mut nesting = Nesting::default();
+        nesting.read(line);
+        let mut text = line.to_vec();
+        nesting.push_newline(&mut text);
+        *open = Some(Open { text, place, lines: 1, nesting });
+    }
+}
+
+/// Adds `line` to the open message and hands that on if it is complete now.
+fn extend(open: &mut Option<Open>, limit: usize, line: &[u8], sink: &mut dyn FnMut(Place, Piece<'_>)) {
+    let Some(o) = open else { return };
+    o.lines += 1;
+    o.text.extend_from_slice(line);
+    o.nesting.read(line);
+    if o.text.len() > limit {
+        give_up(open, sink);
+        return;
+    }
+    if o.nesting.depth > 0 {
+        o.nesting.push_newline(&mut o.text);
+        return;
+    }
+    let place = o.place;
+    match Doc::parse(&o.text) {
+        Ok(doc) => {
+            sink(place, Piece::Fault(Fault::MultiLine { lines: o.lines }, &o.text));
+            read_doc(&doc, &o.text, &mut |piece| sink(place, piece));
+            *open = None;
+        }
+        Err(_) => give_up(open, sink),
+    }
+}
+
+/// Hands on the lines of the open message as noise.
+fn give_up(open: &mut Option<Open>, sink: &mut dyn FnMut(Place, Piece<'_>)) {
+    if let Some(o) = open.take() {
+        let mut place = o.place;
+        for line in o.text.split(|b| *b == b'\n').filter(|line| !line.is_empty()) {
+            sink(place, Piece::Fault(Fault::Noise, line));
+            place = Place { line: place.line + 1, offset: place.offset + line.len() as u64 + 1 };
+        }
+    }
+}
+
+/// How deep in brackets, and whether in a string, a text ends.
+#[derive(Default)]
+struct Nesting {
+    depth: i64,
+    in_string: bool,
+    escaped: bool,
+}
+
+impl Nesting {
+    fn read(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' if self.in_string => self.escaped = true,
+                b'"' => self.in_string = !self.in_string,
+                b'{' | b'[' if !self.in_string => self.depth += 1,
+                b'}' | b']' if !self.in_string => self.depth -= 1,
+                _ => {}
+            }
+        }
+    }
+
+    /// Appends the newline that ended a line: as an escape where it stands in a string, so that a
+    /// message with a raw newline in a text can be read, and called by its name.
+    fn push_newline(&self, text: &mut Vec<u8>) {
+        text.extend_from_slice(if self.in_string { b"\\n" } else { b"\n" });
+    }
+}

@@ -1,0 +1,72 @@
+use std::fmt;
+
+use sha2::{Digest as _, Sha256};
+
+/// A SHA-256 digest.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// The digest of `bytes`.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Digest {
+        Digest(Sha256::digest(bytes).into())
+    }
+
+    /// The digest of several pieces, each preceded by its length, so that no two different
+    /// sequences of pieces run together into the same bytes.
+    pub fn of_pieces<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Digest {
+        let mut hasher = Sha256::new();
+        for piece in pieces {
+            hasher.update((piece.len() as u64).to_be_bytes());
+            hasher.update(piece);
+        }
+        Digest(hasher.finalize().into())
+    }
+
+    /// The 32 bytes.
+    #[must_use]
+    pub const fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// The first 48 bits as a number: what an `f64`, and so a Prometheus sample, holds exactly.
+    #[must_use]
+    pub fn first_48_bits(&self) -> u64 {
+        self.0[..6].iter().fold(0, |n, byte| n << 8 | u64::from(*byte))
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Digest({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_is_sha_256_in_lower_case_hex() {
+        // FIPS 180-2, appendix B.1.
+        assert_eq!(
+            Digest::of(b"abc").to_string(),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
+        assert_eq!(Digest::of(b"abc").first_48_bits(), 0xba78_16bf_8f01);
+    }
+
+    #[test]
+    fn pieces_do_not_run_together() {
+        let digest = |pieces: &[&str]| Digest::of_pieces(pieces.iter().map(|p| p.as_bytes()));
+        assert_ne!(digest(&["ab", "c"]), digest(&["a", "bc"]));
+        assert_ne!(digest(&["abc"]), digest(&["abc", ""]));
+    }
+}

@@ -1,0 +1,13 @@
+//! Floor 0: the words that everything else is said in. No I/O, no clock, no opinion.
+
+mod at;
+mod digest;
+mod excerpt;
+mod name;
+mod redact;
+
+pub use at::At;
+pub use digest::Digest;
+pub use excerpt::{Excerpt, is_printable, printable};
+pub use name::{NameError, ServerName};
+pub use redact::Redactor;
