@@ -1,7 +1,10 @@
 //! stdiowatch: lets ordinary monitoring watch MCP servers that speak over stdio.
 
-//pub mod outside;
+pub mod judge;
+pub mod ledger;
+pub mod outside;
 pub mod probe;
 pub mod protocol;
+pub mod running;
 pub mod sample;
 pub mod words;

@@ -1,3 +1,4 @@
 //! Floor 5: the operating system. Everything that launches, signals, reads `/proc` or a clock.
 
+pub mod clock;
 pub mod process;

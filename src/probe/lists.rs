@@ -62,7 +62,8 @@ struct Reading {
     compare: bool,
     /// Two rounds were compared.
     compared: bool,
-    /// A page came, in either round.
+    asked: bool,
+    /// A page came, in whichever round.
     known: bool,
     pages: u32,
     cursors: HashSet<Digest>,
@@ -84,6 +85,7 @@ impl Reading {
             before: None,
             compare: false,
             compared: false,
+            asked: false,
             known: false,
             pages: 0,
             cursors: HashSet::new(),
@@ -122,7 +124,7 @@ impl Lists {
                 self.current += 1;
             } else {
                 if reading.pages == 0 {
-                    reading.changed = false;
+                    (reading.asked, reading.changed) = (true, false);
                 }
                 return Next::Ask(reading.kind, reading.next.clone());
             }
@@ -173,7 +175,7 @@ impl Lists {
 
     /// The server said that a list changed.
     pub(super) fn changed(&mut self, kind: ListKind) {
-        for reading in self.read.iter_mut().filter(|r| r.kind.capability() == kind.capability() && r.pages > 0) {
+        for reading in self.read.iter_mut().filter(|r| r.asked && r.kind.capability() == kind.capability()) {
             reading.changed = true;
         }
     }

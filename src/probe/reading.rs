@@ -260,6 +260,9 @@ impl Session {
             self.note_at(now, Some(place), What::Contradiction { version: LATEST_LEGACY.to_owned() }, bytes);
         }
         let names_other = code == Some(UNSUPPORTED_VERSION) || supported.iter().any(|v| MODERN_VERSIONS.contains(&v.as_str()));
+        if names_other && !supported.iter().any(|v| LEGACY_VERSIONS.contains(&v.as_str())) {
+            self.note_at(now, Some(place), What::NoCommonVersion { server: supported }, bytes);
+        }
         self.outcome = Opening::Refused { names_other };
         self.leave(now, effects);
     }

@@ -3,11 +3,13 @@
 mod at;
 mod digest;
 mod excerpt;
+mod moment;
 mod name;
 mod redact;
 
 pub use at::At;
 pub use digest::Digest;
 pub use excerpt::{Excerpt, is_printable, printable};
+pub use moment::Moment;
 pub use name::{NameError, ServerName};
 pub use redact::Redactor;

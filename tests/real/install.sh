@@ -53,8 +53,8 @@ venv() {
 
 # What `uvx --offline SERVER` finds in its cache.
 uvx_cache() {
-    UV_CACHE_DIR=$1 "$dir/venv/uv/bin/uvx" --python "$dir/venv/sdk-1.30/bin/python" -c "$here/python/sdk-1.30.txt" \
-        --with mcp==1.30.0 "$uvx_server" --help
+    UV_CACHE_DIR=$1 UV_TOOL_DIR=$1/tools "$dir/venv/uv/bin/uvx" --python "$dir/venv/sdk-1.30/bin/python" \
+        -c "$here/python/sdk-1.30.txt" --with mcp==1.30.0 "$uvx_server" --help
 }
 
 rmcp_old() {

@@ -1,0 +1,4 @@
+use super::case::Check;
+
+/// Every check.
+pub const CHECKS: &[Check] = &[];

@@ -1,0 +1,17 @@
+//! Floor 3: what was seen becomes findings, a verdict, a report. Pure: the same observation, judged
+//! by the same rules, is the same report.
+
+mod baseline;
+mod case;
+mod checks;
+mod report;
+mod verdict;
+
+pub use baseline::Baseline;
+pub use case::{Case, Check, Finding, Found, Rules};
+pub use checks::CHECKS;
+pub use report::{Changed, Drift, DriftStatus, Lists, Report, Schema, ServerIdentity, Shutdown, Timings, UsageSeen, judge};
+pub use verdict::{Reason, Severity, Verdict};
+
+#[cfg(test)]
+mod tests;

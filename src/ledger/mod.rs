@@ -1,0 +1,15 @@
+//! Floor 4: what is remembered of each server, as a fold of facts, and the immutable view of it
+//! that everything is shown from.
+
+mod histogram;
+mod history;
+mod snapshot;
+mod state;
+
+pub use histogram::Histogram;
+pub use history::{Entry, History};
+pub use snapshot::{Sidecar, Snapshot};
+pub use state::{Fact, Health, ServerState, Skip, Terms};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,341 @@
+//! What is remembered of one server.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::histogram::Histogram;
+use super::history::{Entry, History};
+use crate::judge::{Baseline, DriftStatus, Reason, Report, Severity, Verdict};
+use crate::probe::{EndedBy, Phase};
+use crate::protocol::Era;
+use crate::words::{Moment, ServerName};
+
+/// What a server is watched by, as far as what is remembered and shown depends on it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Terms {
+    /// From one probe to the next while all is well.
+    pub interval: Duration,
+    /// How long each phase may take.
+    pub timeouts: Vec<(Phase, Duration)>,
+    /// How long a whole probe may take: a verdict is not overdue before that.
+    pub total: Duration,
+    /// How many probes in a row have to fail until the server counts as failing.
+    pub failures: u32,
+    /// How many have to succeed until it counts as well again.
+    pub successes: u32,
+}
+
+/// One probe that ended.
+#[derive(Clone, Debug)]
+pub struct Fact {
+    /// What it came to.
+    pub report: Arc<Report>,
+    /// When it ended.
+    pub at: Moment,
+    /// What its lists held, if they were read to their end.
+    pub listed: Option<Baseline>,
+    /// From now to the next probe.
+    pub next_in: Duration,
+    /// By how much that is longer than the interval, because the server keeps failing.
+    pub backoff: Duration,
+}
+
+/// Why a probe did not take place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Skip {
+    /// The one before was still running.
+    Overlap,
+}
+
+impl Skip {
+    /// All of them.
+    pub const ALL: [Skip; 1] = [Skip::Overlap];
+
+    /// The word for it in metrics.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Skip::Overlap => "overlap",
+        }
+    }
+}
+
+/// What is to be said of a server at a given moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// It has not been probed yet.
+    NotProbed,
+    /// The last verdict, after thresholds.
+    Known(Verdict),
+    /// The last verdict is too old to say anything: the next probe is overdue.
+    Stale {
+        /// That verdict.
+        was: Verdict,
+    },
+}
+
+impl Health {
+    /// Whether the server counts as up.
+    #[must_use]
+    pub const fn is_up(self) -> bool {
+        match self {
+            Health::Known(verdict) => verdict.is_up(),
+            Health::NotProbed | Health::Stale { .. } => false,
+        }
+    }
+
+    /// The verdict to show: nothing is known of a server whose verdict is stale or never was.
+    #[must_use]
+    pub const fn verdict(self) -> Verdict {
+        match self {
+            Health::Known(verdict) => verdict,
+            Health::NotProbed | Health::Stale { .. } => Verdict::Unknown,
+        }
+    }
+}
+
+/// What is remembered of one server. Counters only ever grow.
+#[derive(Clone, Debug)]
+pub struct ServerState {
+    /// Its name.
+    pub name: ServerName,
+    /// What it is watched by.
+    pub terms: Terms,
+    /// The last report, and when its probe ended.
+    pub last: Option<(Moment, Arc<Report>)>,
+    /// When a probe last succeeded.
+    pub last_success: Option<Moment>,
+    /// What the server counts as, after thresholds.
+    pub standing: Option<Verdict>,
+    /// Since when.
+    pub since: Option<Moment>,
+    /// When the last verdict expires.
+    pub expires: Duration,
+    /// By how much the next probe was put off.
+    pub backoff: Duration,
+    /// Probes in a row that failed.
+    pub consecutive_failures: u32,
+    /// Probes in a row that succeeded.
+    pub consecutive_successes: u32,
+    /// Probes that ended.
+    pub probes: u64,
+    /// Those that failed, by reason.
+    pub failures: BTreeMap<Reason, u64>,
+    /// Those that said nothing about the server.
+    pub unknown: u64,
+    /// Probes that did not take place.
+    pub skipped: BTreeMap<Skip, u64>,
+    /// Findings, by code.
+    pub findings: BTreeMap<&'static str, u64>,
+    /// Start-up times.
+    pub startup: Histogram,
+    /// Times of whole probes.
+    pub probe_duration: Histogram,
+    /// Shutdown times.
+    pub shutdown_duration: Histogram,
+    /// What ended the server.
+    pub ended_by: BTreeMap<EndedBy, u64>,
+    /// Processes left behind in the server's group.
+    pub left_group: u64,
+    /// Processes left behind outside of it.
+    pub left_escaped: u64,
+    /// Bytes on stdout.
+    pub stdout_bytes: u64,
+    /// Bytes on stderr.
+    pub stderr_bytes: u64,
+    /// CPU time that the server used.
+    pub cpu_seconds: f64,
+    /// Changes of the schema from one probe to the next, items: added, removed, changed.
+    pub schema_changes: [u64; 3],
+    /// When the schema last changed.
+    pub schema_changed: Option<Moment>,
+    /// The accepted schema.
+    pub baseline: Option<Arc<Baseline>>,
+    /// What the last complete listing held.
+    pub listed: Option<Arc<Baseline>>,
+    /// The era that the server was last seen in.
+    pub era: Option<Era>,
+    /// What its probes came to.
+    pub history: History,
+}
+
+impl ServerState {
+    /// A server of which nothing is known yet.
+    #[must_use]
+    pub fn new(name: ServerName, terms: Terms) -> ServerState {
+        ServerState {
+            name,
+            terms,
+            last: None,
+            last_success: None,
+            standing: None,
+            since: None,
+            expires: Duration::ZERO,
+            backoff: Duration::ZERO,
+            consecutive_failures: 0,
+            consecutive_successes: 0,
+            probes: 0,
+            failures: BTreeMap::new(),
+            unknown: 0,
+            skipped: BTreeMap::new(),
+            findings: BTreeMap::new(),
+            startup: Histogram::default(),
+            probe_duration: Histogram::default(),
+            shutdown_duration: Histogram::default(),
+            ended_by: BTreeMap::new(),
+            left_group: 0,
+            left_escaped: 0,
+            stdout_bytes: 0,
+            stderr_bytes: 0,
+            cpu_seconds: 0.0,
+            schema_changes: [0; 3],
+            schema_changed: None,
+            baseline: None,
+            listed: None,
+            era: None,
+            history: History::default(),
+        }
+    }
+
+    /// What is to be said of the server at `now`.
+    #[must_use]
+    pub fn health(&self, now: Moment) -> Health {
+        match self.standing {
+            None => Health::NotProbed,
+            Some(was) if now.up >= self.expires => Health::Stale { was },
+            Some(verdict) => Health::Known(verdict),
+        }
+    }
+
+    /// The last report.
+    #[must_use]
+    pub fn report(&self) -> Option<&Report> {
+        self.last.as_ref().map(|(_, report)| report.as_ref())
+    }
+
+    /// A probe did not take place.
+    pub fn skip(&mut self, why: Skip) {
+        *self.skipped.entry(why).or_default() += 1;
+    }
+
+    /// Takes in a probe that ended. Returns the verdict that the server counted as before, if it
+    /// counts as another now.
+    pub fn apply(&mut self, fact: Fact) -> Option<Option<Verdict>> {
+        let report = &fact.report;
+        self.probes += 1;
+        self.count_outcome(report, fact.at);
+        self.count_timings(report);
+        self.count_process(report);
+        self.take_schema(fact.listed, fact.at);
+        self.backoff = fact.backoff;
+        // The next probe has this long to begin and to end before its absence says something.
+        let slack = self.terms.interval / 2 + Duration::from_secs(5);
+        self.expires = fact.at.up + fact.next_in + self.terms.total + slack;
+        self.era = match report.verdict {
+            // A failure is a reason to look for the era again.
+            Verdict::Fail => None,
+            Verdict::Pass | Verdict::Warn | Verdict::Unknown => report.era.or(self.era),
+        };
+        self.history.push(Entry {
+            at: fact.at,
+            verdict: report.verdict,
+            reason: report.reason,
+            code: worst_finding(report),
+            startup_ms: report.timings.startup_ms,
+        });
+        let change = self.stand(report.verdict, fact.at);
+        self.last = Some((fact.at, fact.report));
+        change
+    }
+
+    fn count_outcome(&mut self, report: &Report, at: Moment) {
+        match report.verdict {
+            Verdict::Pass | Verdict::Warn => {
+                self.last_success = Some(at);
+                self.consecutive_successes += 1;
+                self.consecutive_failures = 0;
+            }
+            Verdict::Fail => {
+                self.consecutive_failures += 1;
+                self.consecutive_successes = 0;
+            }
+            // Says nothing about the server: a row of failures is neither continued nor ended.
+            Verdict::Unknown => self.unknown += 1,
+        }
+        if let Some(reason) = report.reason {
+            *self.failures.entry(reason).or_default() += 1;
+        }
+        for finding in &report.findings {
+            *self.findings.entry(finding.code).or_default() += 1;
+        }
+    }
+
+    fn count_timings(&mut self, report: &Report) {
+        let duration = |ms: f64| Duration::from_secs_f64(ms.max(0.0) / 1e3);
+        if let Some(startup) = report.timings.startup_ms {
+            self.startup.observe(duration(startup));
+        }
+        if let Some(shutdown) = report.timings.shutdown_ms {
+            self.shutdown_duration.observe(duration(shutdown));
+        }
+        self.probe_duration.observe(duration(report.timings.total_ms));
+    }
+
+    fn count_process(&mut self, report: &Report) {
+        if let Some(shutdown) = &report.shutdown {
+            *self.ended_by.entry(shutdown.ended_by).or_default() += 1;
+            self.left_group += shutdown.leftover_group as u64;
+            self.left_escaped += shutdown.leftover_escaped as u64;
+        }
+        self.stdout_bytes += report.io.stdout_bytes;
+        self.stderr_bytes += report.io.stderr_bytes;
+        self.cpu_seconds += report.usage.map_or(0.0, |u| u.cpu_seconds);
+    }
+
+    /// The first complete listing becomes the baseline.
+    fn take_schema(&mut self, listed: Option<Baseline>, at: Moment) {
+        let Some(listed) = listed else { return };
+        if let Some(before) = &self.listed {
+            let drift = before.drift(&listed);
+            if drift.status == DriftStatus::Differs {
+                for (count, items) in self.schema_changes.iter_mut().zip([drift.added.len(), drift.removed.len(), drift.changed.len()]) {
+                    *count += items as u64;
+                }
+                self.schema_changed = Some(at);
+            }
+        }
+        let same = self.listed.as_ref().is_some_and(|before| **before == listed);
+        if !same {
+            self.listed = Some(Arc::new(listed));
+        }
+        if self.baseline.is_none() {
+            self.baseline.clone_from(&self.listed);
+        }
+    }
+
+    /// Decides what the server counts as from now on; returns what it did before, if that changed.
+    fn stand(&mut self, verdict: Verdict, at: Moment) -> Option<Option<Verdict>> {
+        let before = self.standing;
+        let was_up = before.is_none_or(Verdict::is_up);
+        let stands = match verdict {
+            Verdict::Fail => !was_up || before.is_none() || self.consecutive_failures >= self.terms.failures,
+            Verdict::Pass | Verdict::Warn => was_up || self.consecutive_successes >= self.terms.successes,
+            Verdict::Unknown => true,
+        };
+        if stands {
+            self.standing = Some(verdict);
+        }
+        if self.standing == before {
+            return None;
+        }
+        self.since = Some(at);
+        Some(before)
+    }
+}
+
+/// The code of the first finding of the worst severity, unless that is `info`.
+fn worst_finding(report: &Report) -> Option<&'static str> {
+    let worst = report.findings.iter().map(|f| f.severity).max().filter(|s| *s > Severity::Info)?;
+    report.findings.iter().find(|f| f.severity == worst).map(|f| f.code)
+}

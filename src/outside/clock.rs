@@ -1,0 +1,30 @@
+//! The only reader of clocks.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::words::Moment;
+
+/// What time it is, on both clocks.
+///
+/// Time in suspension counts (`CLOCK_BOOTTIME`): a verdict from before a night's sleep is old.
+#[must_use]
+pub fn now() -> Moment {
+    Moment { up: up(), unix_ms: Timestamp::now().as_millisecond() }
+}
+
+/// Since the machine was booted, suspension included.
+#[must_use]
+pub fn up() -> Duration {
+    let time = clock_gettime(ClockId::Boottime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+    Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or_default())
+}
+
+/// A moment as RFC 3339 has it, in UTC, to the millisecond.
+#[must_use]
+pub fn rfc3339(moment: Moment) -> String {
+    Timestamp::from_millisecond(moment.unix_ms).map_or_else(|_| String::new(), |t| format!("{t:.3}"))
+}

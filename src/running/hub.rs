@@ -1,0 +1,50 @@
+//! The single writer: every change of what is known goes through here, and everybody reads the
+//! snapshot that was published last.
+
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
+
+use crate::ledger::{ServerState, Snapshot};
+use crate::words::ServerName;
+
+/// Publishes snapshots.
+#[derive(Debug, Default)]
+pub struct Hub {
+    published: RwLock<Arc<Snapshot>>,
+    /// Held while a new snapshot is made, so that no change is lost; never while one is read.
+    writing: Mutex<()>,
+}
+
+impl Hub {
+    /// A hub that knows these servers.
+    #[must_use]
+    pub fn new(mut servers: Vec<ServerState>) -> Hub {
+        servers.sort_by(|a, b| a.name.cmp(&b.name));
+        let snapshot = Snapshot { servers: servers.into_iter().map(Arc::new).collect(), ..Snapshot::default() };
+        Hub { published: RwLock::new(Arc::new(snapshot)), writing: Mutex::new(()) }
+    }
+
+    /// What is known now. Cheap; never waits for a probe.
+    #[must_use]
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.published.read())
+    }
+
+    /// Changes what is known, and publishes it.
+    pub fn update<R>(&self, change: impl FnOnce(&mut Snapshot) -> R) -> R {
+        let _writing = self.writing.lock();
+        let mut next = Snapshot::clone(&self.published.read());
+        let result = change(&mut next);
+        *self.published.write() = Arc::new(next);
+        result
+    }
+
+    /// Changes what is known of one server, and publishes it; `None` if there is no such server.
+    pub fn update_server<R>(&self, name: &ServerName, change: impl FnOnce(&mut ServerState) -> R) -> Option<R> {
+        self.update(|snapshot| {
+            let at = snapshot.servers.binary_search_by(|s| s.name.cmp(name)).ok()?;
+            Some(change(Arc::make_mut(&mut snapshot.servers[at])))
+        })
+    }
+}

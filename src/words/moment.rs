@@ -1,0 +1,26 @@
+use std::time::Duration;
+
+/// A moment of the sidecar's life, on both clocks: one to compute with, one to show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment {
+    /// Since the machine was booted, time in suspension included; never goes back.
+    pub up: Duration,
+    /// Milliseconds since the Unix epoch; may be set, and may jump.
+    pub unix_ms: i64,
+}
+
+impl Moment {
+    /// Seconds since the Unix epoch, as Prometheus has timestamps.
+    #[must_use]
+    pub fn unix_seconds(self) -> f64 {
+        #[allow(clippy::cast_precision_loss, reason = "exact until the year 287396")]
+        let milliseconds = self.unix_ms as f64;
+        milliseconds / 1e3
+    }
+
+    /// How long after `earlier` this is, whatever was done to the wall clock; zero if it is not.
+    #[must_use]
+    pub const fn since(self, earlier: Moment) -> Duration {
+        self.up.saturating_sub(earlier.up)
+    }
+}
