@@ -1,5 +1,6 @@
 //! stdiowatch: lets ordinary monitoring watch MCP servers that speak over stdio.
 
+pub mod cli;
 pub mod judge;
 pub mod ledger;
 pub mod outside;
@@ -7,4 +8,5 @@ pub mod probe;
 pub mod protocol;
 pub mod running;
 pub mod sample;
+pub mod show;
 pub mod words;

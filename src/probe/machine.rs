@@ -135,6 +135,12 @@ impl Machine {
         self.session.as_ref().is_some_and(Session::wants_stdout)
     }
 
+    /// Whether the launch that is on has had its first valid reply.
+    #[must_use]
+    pub fn has_reply(&self) -> bool {
+        self.session.as_ref().is_some_and(|session| session.first_reply.is_some())
+    }
+
     /// Whether the probe is over.
     #[must_use]
     pub fn is_done(&self) -> bool {

@@ -1,4 +1,13 @@
 //! Floor 6: what runs: one probe (machine × process), the schedule of all of them, and the hub
 //! through which every change of what is known goes.
 
+mod drive;
 pub mod hub;
+mod launchpad;
+mod schedule;
+mod watched;
+
+pub use drive::drive;
+pub use launchpad::{Job, Launchpad, Outcome};
+pub use schedule::watch;
+pub use watched::Watched;

@@ -1,4 +1,32 @@
+//! The checks: one table, assembled from one file for each part of a probe.
+//!
+//! A new check is one entry in one of these tables, and one test. Its code, what it means and what
+//! to do about it then appear in `explain`, in the documentation, among the keys of the
+//! configuration and as a label of `stdiowatch_findings_total` by themselves.
+
+mod drift;
+mod handshake;
+mod latency;
+mod launch;
+mod lists;
+mod ours;
+mod shutdown;
+mod stdout;
+
+use std::sync::LazyLock;
+
 use super::case::Check;
 
-/// Every check.
-pub const CHECKS: &[Check] = &[];
+/// Every check, in the order of a probe.
+pub static CHECKS: LazyLock<Vec<&'static Check>> = LazyLock::new(|| {
+    [launch::CHECKS, stdout::CHECKS, handshake::CHECKS, lists::CHECKS, drift::CHECKS, latency::CHECKS, shutdown::CHECKS, ours::CHECKS]
+        .into_iter()
+        .flatten()
+        .collect()
+});
+
+/// The check with this code.
+#[must_use]
+pub fn check(code: &str) -> Option<&'static Check> {
+    CHECKS.iter().copied().find(|check| check.code == code)
+}

@@ -3,11 +3,13 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use rustix::io::Errno;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::leader::Signal;
 use super::spec::StdioKind;
@@ -23,16 +25,26 @@ pub struct Child {
     stdin: Stdin,
     stdout: AsyncFd<OwnedFd>,
     stderr: AsyncFd<OwnedFd>,
+    /// A stream has come to its end: the process may have, too.
+    ended: AtomicBool,
+    /// When to have the runtime watch what it need not for a server that is quick: its exit and the
+    /// other end of its stdin, both of which are mostly seen as the end of its stdout as well.
+    late: Instant,
     tree: Tree,
 }
+
+/// See [`Child::late`].
+const LATE: Duration = Duration::from_millis(20);
 
 impl Child {
     pub(super) fn new(ours: [OwnedFd; 3], kind: StdioKind, tree: Tree) -> io::Result<Child> {
         let [stdin, stdout, stderr] = ours;
         Ok(Child {
-            stdin: Stdin::new(stdin, kind)?,
+            stdin: Stdin::new(stdin, kind),
             stdout: watched(stdout, Interest::READABLE)?,
             stderr: watched(stderr, Interest::READABLE)?,
+            ended: AtomicBool::new(false),
+            late: sleep(LATE).deadline(),
             tree,
         })
     }
@@ -49,7 +61,7 @@ impl Child {
     ///
     /// As read(2).
     pub async fn read_stdout(&self, into: &mut [u8]) -> io::Result<usize> {
-        read(&self.stdout, into).await
+        self.noted(read(&self.stdout, into).await)
     }
 
     /// Reads from stderr; 0 is its end.
@@ -58,7 +70,7 @@ impl Child {
     ///
     /// As read(2).
     pub async fn read_stderr(&self, into: &mut [u8]) -> io::Result<usize> {
-        read(&self.stderr, into).await
+        self.noted(read(&self.stderr, into).await)
     }
 
     /// Reads what is in stdout at this moment.
@@ -79,18 +91,34 @@ impl Child {
         Ok(rustix::io::retry_on_intr(|| rustix::io::read(self.stderr.get_ref(), &mut *into))?)
     }
 
+    /// Remembers the end of a stream.
+    fn noted(&self, read: io::Result<usize>) -> io::Result<usize> {
+        if !matches!(read, Ok(1..)) {
+            self.ended.store(true, Relaxed);
+        }
+        read
+    }
+
     /// Writes to stdin what fits; says how much that was.
     ///
     /// # Errors
     ///
     /// `BrokenPipe` where nobody reads it any more, or it was closed; else as write(2).
     pub async fn write_stdin(&self, bytes: &[u8]) -> io::Result<usize> {
-        self.stdin.write(bytes).await
+        let written = self.stdin.write(bytes).await;
+        if written.is_err() {
+            self.ended.store(true, Relaxed);
+        }
+        written
     }
 
     /// Waits until nobody can read stdin any more. Never comes after [`close_stdin`](Child::close_stdin).
     pub async fn stdin_broken(&self) {
+        if !self.ended.load(Relaxed) {
+            sleep_until(self.late).await;
+        }
         self.stdin.broken().await;
+        self.ended.store(true, Relaxed);
     }
 
     /// Ends the server's input.
@@ -101,6 +129,14 @@ impl Child {
     /// Waits for the end of the launched process. It is left a zombie, so that its pid and its group
     /// stay its own; its streams may have more to read, and be held open by others.
     pub async fn exited(&self) -> Exit {
+        if self.ended.load(Relaxed) {
+            if let Some(exit) = self.tree.leader().seen_dead() {
+                return exit;
+            }
+        } else {
+            sleep_until(self.late).await;
+        }
+        self.tree.guard();
         self.tree.leader().exited().await
     }
 
@@ -125,7 +161,7 @@ impl Child {
     /// Takes no time where nothing is left; else up to 25 ms for what is just ending, `term_grace` (1 s
     /// at the most) from SIGTERM to SIGKILL, and 2 s after that.
     pub async fn sweep(self, term_grace: Duration) -> (Swept, Usage) {
-        let Child { stdin, stdout, stderr, tree } = self;
+        let Child { stdin, stdout, stderr, tree, .. } = self;
         drop((stdin, stdout, stderr));
         tree.sweep(term_grace).await
     }
@@ -153,40 +189,31 @@ async fn read(stream: &AsyncFd<OwnedFd>, into: &mut [u8]) -> io::Result<usize> {
 /// The writing end of a server's stdin.
 struct Stdin {
     kind: StdioKind,
-    /// Watched for its end only. Were it watched for room too, each read by the server would wake us.
-    stream: Option<AsyncFd<OwnedFd>>,
-    /// A second descriptor of it, watched for room: made when it has been full once.
+    stream: Option<OwnedFd>,
+    /// The same, when its writing direction has been shut down.
+    shut: Option<OwnedFd>,
+    /// A second descriptor of it, watched for its end only: were it watched for room too, each read by
+    /// the server would wake us.
+    end: OnceLock<AsyncFd<OwnedFd>>,
+    /// A third, watched for room: made when it has been full once.
     room: OnceLock<AsyncFd<OwnedFd>>,
-    closed: bool,
 }
 
 impl Stdin {
-    fn new(stream: OwnedFd, kind: StdioKind) -> io::Result<Stdin> {
-        let stream = Some(watched(stream, Interest::READABLE)?);
-        Ok(Stdin { kind, stream, room: OnceLock::new(), closed: false })
-    }
-
-    fn open(&self) -> Option<&AsyncFd<OwnedFd>> {
-        self.stream.as_ref().filter(|_| !self.closed)
+    fn new(stream: OwnedFd, kind: StdioKind) -> Stdin {
+        Stdin { kind, stream: Some(stream), shut: None, end: OnceLock::new(), room: OnceLock::new() }
     }
 
     async fn write(&self, bytes: &[u8]) -> io::Result<usize> {
-        let Some(stream) = self.open() else { return Err(Errno::PIPE.into()) };
-        match rustix::io::retry_on_intr(|| rustix::io::write(stream.get_ref(), bytes)) {
-            Err(Errno::AGAIN) => self.write_later(stream, bytes).await,
-            written => Ok(written?),
+        let Some(stream) = &self.stream else { return Err(Errno::PIPE.into()) };
+        match rustix::io::retry_on_intr(|| rustix::io::write(stream, bytes)) {
+            Err(Errno::AGAIN) => {}
+            written => return Ok(written?),
         }
-    }
-
-    async fn write_later(&self, stream: &AsyncFd<OwnedFd>, bytes: &[u8]) -> io::Result<usize> {
-        if self.room.get().is_none() {
-            let second = watched(stream.get_ref().try_clone()?, Interest::WRITABLE)?;
-            let _ = self.room.set(second);
-        }
-        let Some(room) = self.room.get() else { return Err(Errno::PIPE.into()) };
+        let room = watch_again(stream, &self.room, Interest::WRITABLE)?;
         loop {
             let mut ready = room.writable().await?;
-            match rustix::io::write(room.get_ref(), bytes) {
+            match rustix::io::write(stream, bytes) {
                 Err(Errno::AGAIN) => ready.clear_ready(),
                 Err(Errno::INTR) => {}
                 written => return Ok(written?),
@@ -195,10 +222,12 @@ impl Stdin {
     }
 
     async fn broken(&self) {
-        let Some(stream) = self.open() else { return std::future::pending().await };
+        let end = self.stream.as_ref().and_then(|stream| watch_again(stream, &self.end, Interest::READABLE).ok());
+        // A descriptor that cannot be had: the next write will tell.
+        let Some(end) = end else { return std::future::pending().await };
         loop {
             // A pipe's last reader is gone: EPOLLERR; a socket's peer: EPOLLHUP.
-            let Ok(mut ready) = stream.ready(Interest::READABLE | Interest::ERROR).await else { return };
+            let Ok(mut ready) = end.ready(Interest::READABLE | Interest::ERROR).await else { return };
             let state = ready.ready();
             if state.is_error() || state.is_read_closed() || state.is_write_closed() {
                 return;
@@ -211,13 +240,26 @@ impl Stdin {
     /// As the clients do: those that have pipes close theirs, those that have sockets (Node's
     /// `stdin.end()`) shut down one direction and hold on to them until the server is gone.
     fn close(&mut self) {
-        self.closed = true;
-        self.room = OnceLock::new();
-        match (self.kind, &self.stream) {
-            (StdioKind::Socketpair, Some(stream)) => {
-                let _ = rustix::net::shutdown(stream.get_ref(), rustix::net::Shutdown::Write);
-            }
-            (StdioKind::Pipe, _) | (StdioKind::Socketpair, None) => self.stream = None,
+        self.end.take();
+        self.room.take();
+        if let Some(stream) = self.stream.take()
+            && self.kind == StdioKind::Socketpair
+        {
+            let _ = rustix::net::shutdown(&stream, rustix::net::Shutdown::Write);
+            self.shut = Some(stream);
         }
     }
+}
+
+/// A second descriptor of `stream`, watched by the runtime from the first time on that it is asked for.
+fn watch_again<'a>(
+    stream: &OwnedFd,
+    cell: &'a OnceLock<AsyncFd<OwnedFd>>,
+    interest: Interest,
+) -> io::Result<&'a AsyncFd<OwnedFd>> {
+    if let Some(watched) = cell.get() {
+        return Ok(watched);
+    }
+    let second = watched(stream.try_clone()?, interest)?;
+    Ok(cell.get_or_init(|| second))
 }

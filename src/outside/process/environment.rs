@@ -1,8 +1,9 @@
 //! The environment that a server gets.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::process::Command;
 
 use super::spec::{EnvMode, LaunchSpec};
 
@@ -15,89 +16,103 @@ const SDK: [&str; 6] = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"];
 /// Where a program is looked for without a PATH (glibc's `confstr(_CS_PATH)`).
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
-/// A server's whole environment.
-pub(super) struct Environment(BTreeMap<OsString, OsString>);
+/// A server's environment: what it inherits of ours, then its own entries.
+pub(super) struct Environment<'a>(&'a LaunchSpec);
 
-impl Environment {
-    /// The environment of `spec`, from ours.
-    pub(super) fn of(spec: &LaunchSpec) -> Environment {
-        match spec.env_mode {
-            EnvMode::Sdk => {
-                Environment::new(SDK.iter().filter_map(|name| Some(((*name).into(), env::var_os(name)?))), spec)
-            }
-            EnvMode::Inherit => Environment::new(env::vars_os(), spec),
-            EnvMode::Clean => Environment::new(std::iter::empty(), spec),
-        }
+impl<'a> Environment<'a> {
+    pub(super) fn of(spec: &'a LaunchSpec) -> Environment<'a> {
+        Environment(spec)
     }
 
-    /// The environment of `spec`, from what is passed on of `ours`.
-    fn new(ours: impl Iterator<Item = (OsString, OsString)>, spec: &LaunchSpec) -> Environment {
-        let function = |value: &OsStr| value.as_encoded_bytes().starts_with(b"()");
-        let dropped = |value: &OsStr| spec.env_mode == EnvMode::Sdk && function(value);
-        let mut all: BTreeMap<_, _> = ours.filter(|(_, value)| !dropped(value)).collect();
-        all.extend(spec.env.iter().map(|(name, value)| (name.into(), value.into())));
-        Environment(all)
+    /// Gives a command this environment and no other, and the marker.
+    pub(super) fn apply(&self, command: &mut Command, marker: &str) {
+        command.env_clear();
+        match self.0.env_mode {
+            EnvMode::Sdk => {
+                for name in SDK {
+                    if let Some(value) = inherited(name) {
+                        command.env(name, value);
+                    }
+                }
+            }
+            EnvMode::Inherit => {
+                command.envs(env::vars_os());
+            }
+            EnvMode::Clean => {}
+        }
+        command.envs(self.0.env.iter().map(|(name, value)| (name, value))).env(MARKER, marker);
     }
 
     /// The PATH that the server will search, which is the one that its program is searched on.
-    pub(super) fn path(&self) -> &OsStr {
-        self.0.get(OsStr::new("PATH")).map_or(OsStr::new(DEFAULT_PATH), OsString::as_os_str)
+    pub(super) fn path(&self) -> Cow<'a, OsStr> {
+        let own = self.0.env.iter().rev().find(|(name, _)| name == "PATH");
+        if let Some((_, path)) = own {
+            return Cow::Borrowed(OsStr::new(path.as_str()));
+        }
+        let ours = match self.0.env_mode {
+            EnvMode::Sdk => inherited("PATH"),
+            EnvMode::Inherit => env::var_os("PATH"),
+            EnvMode::Clean => None,
+        };
+        ours.map_or(Cow::Borrowed(OsStr::new(DEFAULT_PATH)), Cow::Owned)
     }
+}
 
-    /// Every entry, and the marker.
-    pub(super) fn with_marker(mut self, marker: &str) -> BTreeMap<OsString, OsString> {
-        self.0.insert(MARKER.into(), marker.into());
-        self.0
-    }
+/// A variable of ours, as the SDKs pass it on.
+fn inherited(name: &str) -> Option<OsString> {
+    env::var_os(name).filter(|value| !is_function(value))
+}
+
+/// Whether a value is a shell function, as bash used to export them.
+fn is_function(value: &OsStr) -> bool {
+    value.as_encoded_bytes().starts_with(b"()")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn ours() -> impl Iterator<Item = (OsString, OsString)> {
-        [("HOME", "/root"), ("PATH", "/opt/bin"), ("SHELL", "() { :; }"), ("SECRET", "s")]
-            .into_iter()
-            .map(|(name, value)| (name.into(), value.into()))
-    }
-
-    fn names(mode: EnvMode, env: &[(&str, &str)]) -> Vec<String> {
+    fn entries(env_mode: EnvMode, env: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
         let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let spec = LaunchSpec { env_mode: mode, env, ..LaunchSpec::default() };
-        let environment = match mode {
-            EnvMode::Clean => Environment::new(std::iter::empty(), &spec),
-            EnvMode::Sdk | EnvMode::Inherit => Environment::new(ours(), &spec),
-        };
-        let entry = |(name, value): (OsString, OsString)| format!("{}={}", name.display(), value.display());
-        environment.with_marker("m").into_iter().map(entry).collect()
+        let spec = LaunchSpec { env_mode, env, ..LaunchSpec::default() };
+        let mut command = Command::new("x");
+        Environment::of(&spec).apply(&mut command, "m");
+        command.get_envs().map(|(name, value)| (name.into(), value.unwrap().into())).collect()
     }
 
-    #[test]
-    fn a_shell_function_is_dropped_in_sdk_mode_only() {
-        let kept = names(EnvMode::Sdk, &[]);
-        assert!(kept.contains(&"HOME=/root".to_owned()));
-        assert!(!kept.iter().any(|entry| entry.starts_with("SHELL")));
-        assert!(names(EnvMode::Inherit, &[]).contains(&"SHELL=() { :; }".to_owned()));
-    }
-
-    #[test]
-    fn own_entries_win_and_are_never_dropped() {
-        assert!(names(EnvMode::Inherit, &[("PATH", "/mine")]).contains(&"PATH=/mine".to_owned()));
-        assert!(names(EnvMode::Sdk, &[("F", "() { :; }")]).contains(&"F=() { :; }".to_owned()));
-        assert_eq!(names(EnvMode::Clean, &[("A", "1")]), ["A=1", "STDIOWATCH_TREE=m"]);
+    fn entry(name: &str, value: &str) -> (OsString, OsString) {
+        (name.into(), value.into())
     }
 
     #[test]
     fn sdk_mode_passes_six_names_on() {
-        let spec = LaunchSpec::default();
-        let got = Environment::of(&spec);
-        assert!(got.0.keys().all(|name| SDK.iter().any(|sdk| name == sdk)));
-        assert_eq!(got.0.get(OsStr::new("PATH")), env::var_os("PATH").as_ref());
+        let got = entries(EnvMode::Sdk, &[]);
+        assert!(got.contains(&(OsString::from("PATH"), env::var_os("PATH").unwrap())));
+        assert!(got.contains(&entry(MARKER, "m")));
+        assert!(got.iter().all(|(name, _)| name == MARKER || SDK.iter().any(|sdk| name == sdk)), "{got:?}");
     }
 
     #[test]
-    fn without_a_path_the_systems_default_is_searched() {
-        let spec = LaunchSpec { env_mode: EnvMode::Clean, ..LaunchSpec::default() };
+    fn a_shell_function_is_not_passed_on() {
+        assert!(is_function(OsStr::new("() { :; }")));
+        assert!(!is_function(OsStr::new("/bin")));
+    }
+
+    #[test]
+    fn own_entries_win_and_are_never_dropped() {
+        assert!(entries(EnvMode::Inherit, &[("PATH", "/mine")]).contains(&entry("PATH", "/mine")));
+        assert!(entries(EnvMode::Sdk, &[("F", "() { :; }")]).contains(&entry("F", "() { :; }")));
+        assert_eq!(entries(EnvMode::Clean, &[("A", "1"), ("A", "2")]), [entry("A", "2"), entry(MARKER, "m")]);
+        assert!(entries(EnvMode::Inherit, &[]).len() >= env::vars_os().count());
+    }
+
+    #[test]
+    fn the_path_is_the_servers_own() {
+        let mut spec = LaunchSpec { env_mode: EnvMode::Clean, ..LaunchSpec::default() };
         assert_eq!(Environment::of(&spec).path(), "/bin:/usr/bin");
+        spec.env_mode = EnvMode::Sdk;
+        assert_eq!(Environment::of(&spec).path(), env::var_os("PATH").unwrap().as_os_str());
+        spec.env = vec![("PATH".to_owned(), "/a".to_owned()), ("PATH".to_owned(), String::new())];
+        assert_eq!(Environment::of(&spec).path(), "");
     }
 }

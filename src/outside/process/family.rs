@@ -8,7 +8,7 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use parking_lot::Mutex;
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
-use rustix::process::{Pid, WaitId, WaitIdOptions};
+use rustix::process::{WaitId, WaitIdOptions};
 
 use super::environment::MARKER;
 use super::proc_fs::{self, Stat};
@@ -44,11 +44,23 @@ pub(super) struct Family {
 #[derive(Default)]
 struct Roll {
     launches: u64,
-    /// Leaders by their slot in the ledger.
-    leaders: Vec<Option<u32>>,
+    /// By their slot in the ledger.
+    leaders: Vec<Option<Leads>>,
     guard: Option<u32>,
-    /// Leaders that would not die in time (state `D`), to be reaped when they do.
-    abandoned: Vec<u32>,
+    /// Those that would not die in time (state `D`), to be reaped when they do.
+    abandoned: Vec<Slot>,
+}
+
+/// A launched process that has not been reaped.
+struct Leads {
+    pid: u32,
+    guarded: bool,
+}
+
+impl Roll {
+    fn leads(&self, pid: u32) -> bool {
+        self.leaders.iter().flatten().any(|leads| leads.pid == pid)
+    }
 }
 
 /// A place in the family.
@@ -91,23 +103,34 @@ impl Family {
         self.outer.as_ref().map_or_else(|| mark.to_owned(), |outer| format!("{outer},{mark}"))
     }
 
-    /// Takes a leader in, and tells the guard.
-    pub(super) fn enrol(&self, leader: Pid) -> Slot {
-        let pid = leader.as_raw_nonzero().get().cast_unsigned();
+    /// Takes a leader in.
+    pub(super) fn enrol(&self, leader: u32) -> Slot {
         let mut roll = self.roll.lock();
         let slot = roll.leaders.iter().position(Option::is_none).unwrap_or_else(|| {
             roll.leaders.push(None);
             roll.leaders.len() - 1
         });
-        roll.leaders[slot] = Some(pid);
-        self.write(slot, pid);
+        roll.leaders[slot] = Some(Leads { pid: leader, guarded: false });
         Slot(slot)
+    }
+
+    /// Tells the guard of a leader's group, once.
+    pub(super) fn guard(&self, slot: &Slot) {
+        if let Some(leads) = &mut self.roll.lock().leaders[slot.0]
+            && !std::mem::replace(&mut leads.guarded, true)
+        {
+            self.write(slot.0, leads.pid);
+        }
     }
 
     /// Tells the guard that a group is not ours any more: before its leader is reaped, since from then
     /// on its number may be anybody's.
     pub(super) fn unguard(&self, slot: &Slot) {
-        self.write(slot.0, 0);
+        if let Some(leads) = &mut self.roll.lock().leaders[slot.0]
+            && std::mem::take(&mut leads.guarded)
+        {
+            self.write(slot.0, 0);
+        }
     }
 
     /// Lets go of a leader that has been reaped.
@@ -115,9 +138,14 @@ impl Family {
         self.roll.lock().leaders[slot.0] = None;
     }
 
+    /// Whether nothing launched is left.
+    pub(super) fn is_empty(&self) -> bool {
+        self.roll.lock().leaders.iter().all(Option::is_none)
+    }
+
     /// Keeps a leader for later that is dying and not dead; it stays enrolled.
-    pub(super) fn abandon(&self, leader: u32) {
-        self.roll.lock().abandoned.push(leader);
+    pub(super) fn abandon(&self, slot: Slot) {
+        self.roll.lock().abandoned.push(slot);
     }
 
     /// A page that is there can be written, so there is nothing to do about an error.
@@ -139,7 +167,7 @@ impl Family {
             return children;
         }
         let roll = self.roll.lock();
-        let ours = |pid: &u32| roll.leaders.contains(&Some(*pid)) || roll.guard == Some(*pid);
+        let ours = |pid: &u32| roll.leads(*pid) || roll.guard == Some(*pid);
         children.into_iter().filter(|pid| !ours(pid)).collect()
     }
 
@@ -174,21 +202,22 @@ impl Family {
                 reap(pid);
             }
         }
-        let mut roll = self.roll.lock();
-        let abandoned = std::mem::take(&mut roll.abandoned);
-        for pid in abandoned {
-            if !reap(pid) {
-                roll.abandoned.push(pid);
-            } else if let Some(slot) = roll.leaders.iter().position(|leader| *leader == Some(pid)) {
-                self.write(slot, 0);
-                roll.leaders[slot] = None;
+        let abandoned = std::mem::take(&mut self.roll.lock().abandoned);
+        for slot in abandoned {
+            let pid = self.roll.lock().leaders[slot.0].as_ref().map(|leads| leads.pid);
+            // Its group was killed, so that only a number is left to be taken off the ledger.
+            self.unguard(&slot);
+            if pid.is_none_or(reap) {
+                self.leave(slot);
+            } else {
+                self.abandon(slot);
             }
         }
     }
 
     /// Whether `group` is that of a tree which is still to be swept.
     pub(super) fn leads(&self, group: u32) -> bool {
-        self.roll.lock().leaders.contains(&Some(group))
+        self.roll.lock().leads(group)
     }
 }
 

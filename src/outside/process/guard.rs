@@ -108,11 +108,13 @@ impl Running {
     }
 }
 
-impl Drop for Guard {
-    /// Sends it home, and waits for a moment: it has nothing to do unless trees are left.
-    fn drop(&mut self) {
+impl Guard {
+    /// Sends it home, and waits for a moment. With a goodbye it has nothing to do.
+    pub(super) fn dismiss(&mut self, orderly: bool) {
         let Some(Running { pidfd, pipe, .. }) = self.running.get_mut().take() else { return };
-        let _ = rustix::io::write(&pipe, GOODBYE);
+        if orderly {
+            let _ = rustix::io::write(&pipe, GOODBYE);
+        }
         drop(pipe);
         let moment = Timespec { tv_sec: 1, tv_nsec: 0 };
         let _ = rustix::event::poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&moment));

@@ -30,7 +30,7 @@ pub fn guard_main() -> ExitCode {
     let _ = rustix::process::chdir("/");
     let orderly = sidecar_ended();
     let Some((id, groups)) = ledger() else { return ExitCode::from(2) };
-    if !orderly || !groups.is_empty() {
+    if !orderly {
         end(&id, &groups);
     }
     ExitCode::SUCCESS

@@ -17,7 +17,7 @@ use super::child::Child;
 use super::environment::Environment;
 use super::family::Family;
 use super::guard::{Guard, GuardCommand};
-use super::leader::Newborn;
+use super::leader::Leader;
 use super::resolve::{self, Place};
 use super::spec::LaunchSpec;
 use super::stdio::Stdio;
@@ -78,32 +78,36 @@ impl Launcher {
         let dir = spec.cwd.as_deref().map(resolve::open_cwd).transpose()?;
         let cwd = spec.cwd.as_deref().zip(dir.as_ref());
         let environment = Environment::of(spec);
-        let path = environment.path().to_owned();
+        let path = environment.path();
         let place = Place::new(cwd, &path);
         let program = place.resolve(&spec.command)?;
         let stdio = Stdio::new(spec.stdio).map_err(resolve::resources)?;
         let mark = self.family.next_mark();
         let mut command = Command::new(&program);
-        command.arg0(&spec.command).args(&spec.args);
-        command.env_clear().envs(environment.with_marker(&self.family.marker(&mark)));
+        command.arg0(&spec.command).args(&spec.args).process_group(0);
+        environment.apply(&mut command, &self.family.marker(&mark));
         let [stdin, stdout, stderr] = stdio.theirs;
-        command.stdin(stdin).stdout(stdout).stderr(stderr).process_group(0);
-        let newborn = self.home.spawn(command, cwd).map_err(|error| match Errno::from_io_error(&error) {
+        command.stdin(stdin).stdout(stdout).stderr(stderr);
+        let leader = self.home.spawn(command, cwd).map_err(|error| match Errno::from_io_error(&error) {
             Some(errno) => place.explain(errno, &spec.command, &program),
             // A NUL byte in an argument.
             None => LaunchError::Failed { error: error.to_string() },
         })?;
-        let child = newborn.watch().and_then(|leader| {
-            let tree = Tree::new(Arc::clone(&self.family), leader, mark);
-            Child::new(stdio.ours, spec.stdio, tree)
-        });
-        child.map_err(|error| resolve::resources(Errno::from_io_error(&error).unwrap_or(Errno::NOMEM)))
+        let tree = Tree::new(Arc::clone(&self.family), leader, mark);
+        Child::new(stdio.ours, spec.stdio, tree)
+            .map_err(|error| resolve::resources(Errno::from_io_error(&error).unwrap_or(Errno::NOMEM)))
     }
 
     /// Reaps adopted orphans that have died and belong to no server that is being probed. Worth a call
     /// now and then, above all as PID 1; costs a few microseconds where there is none.
     pub fn reap_adopted(&self) {
         self.family.reap_strangers();
+    }
+}
+
+impl Drop for Launcher {
+    fn drop(&mut self) {
+        self.guard.dismiss(self.family.is_empty());
     }
 }
 
@@ -127,7 +131,7 @@ impl Home {
     }
 
     /// Spawns `command` in `cwd`, or here.
-    fn spawn(&self, mut command: Command, cwd: Option<(&Path, &OwnedFd)>) -> io::Result<Newborn> {
+    fn spawn(&self, mut command: Command, cwd: Option<(&Path, &OwnedFd)>) -> io::Result<Leader> {
         let own = self.dir.as_ref().filter(|_| std::thread::current().id() == self.thread);
         match (cwd, own) {
             (None, _) => spawn(command),
@@ -147,11 +151,11 @@ impl Home {
 
 /// Spawns, and tries again for a moment while the program is open for writing: another thread of the
 /// one that has just installed it may have forked meanwhile.
-fn spawn(mut command: Command) -> io::Result<Newborn> {
+fn spawn(mut command: Command) -> io::Result<Leader> {
     let mut tries = 0;
     loop {
         match command.spawn() {
-            Ok(child) => return Ok(Newborn::new(&child)),
+            Ok(child) => return Ok(Leader::new(&child)),
             Err(error) if tries < BUSY_TRIES && Errno::from_io_error(&error) == Some(Errno::TXTBSY) => {
                 tries += 1;
                 std::thread::sleep(BUSY_PAUSE);

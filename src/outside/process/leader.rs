@@ -1,17 +1,22 @@
 //! The launched process itself, which leads its group: watched, signalled, reaped.
 
 use std::io;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, WaitIdStatus};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::time::sleep;
 
 use super::family;
 use super::stdio::watched;
 use crate::probe::Exit;
+
+/// How often a process is looked at that cannot be watched for want of a descriptor.
+const POLL: Duration = Duration::from_millis(10);
 
 /// What the shutdown ladder sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,41 +36,20 @@ impl From<Signal> for rustix::process::Signal {
     }
 }
 
-/// A process that was just started, and must not be lost.
-pub(super) struct Newborn(Option<Pid>);
-
-impl Newborn {
-    pub(super) fn new(child: &std::process::Child) -> Newborn {
-        Newborn(Some(Pid::from_child(child)))
-    }
-
-    /// Has the runtime watch it.
-    pub(super) fn watch(mut self) -> io::Result<Leader> {
-        let pid = self.0.ok_or(Errno::CHILD)?;
-        let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
-        let pidfd = watched(pidfd, Interest::READABLE)?;
-        self.0 = None;
-        Ok(Leader { pid, pidfd, exit: OnceLock::new() })
-    }
-}
-
-impl Drop for Newborn {
-    fn drop(&mut self) {
-        if let Some(pid) = self.0 {
-            let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
-            let _ = rustix::process::waitid(WaitId::Pid(pid), WaitIdOptions::EXITED);
-        }
-    }
-}
-
 /// A launched process, not reaped.
 pub(super) struct Leader {
     pid: Pid,
-    pidfd: AsyncFd<OwnedFd>,
+    /// Made when it has to be waited for (a descriptor, an inode, an entry in the runtime: a tenth of
+    /// what a short probe costs): where it is `None` there was no descriptor to be had.
+    pidfd: OnceLock<Option<AsyncFd<OwnedFd>>>,
     exit: OnceLock<Exit>,
 }
 
 impl Leader {
+    pub(super) fn new(child: &std::process::Child) -> Leader {
+        Leader { pid: Pid::from_child(child), pidfd: OnceLock::new(), exit: OnceLock::new() }
+    }
+
     pub(super) fn id(&self) -> u32 {
         self.pid.as_raw_nonzero().get().cast_unsigned()
     }
@@ -81,17 +65,29 @@ impl Leader {
 
     /// Waits for its end, and leaves it a zombie.
     pub(super) async fn exited(&self) -> Exit {
+        let pidfd = self.pidfd.get_or_init(|| self.watch().ok());
         loop {
             if let Some(exit) = self.exit.get() {
                 return *exit;
             }
+            let Some(pidfd) = pidfd else {
+                if let Some(exit) = self.seen_dead() {
+                    return exit;
+                }
+                sleep(POLL).await;
+                continue;
+            };
             // The runtime is being shut down where this is an error.
-            let Ok(mut ready) = self.pidfd.readable().await else { return std::future::pending().await };
+            let Ok(mut ready) = pidfd.readable().await else { return std::future::pending().await };
             if let Some(exit) = self.seen_dead() {
                 return exit;
             }
             ready.clear_ready();
         }
+    }
+
+    fn watch(&self) -> io::Result<AsyncFd<OwnedFd>> {
+        watched(rustix::process::pidfd_open(self.pid, PidfdFlags::empty())?, Interest::READABLE)
     }
 
     /// Its end, if that has come. A leader of which some thread lives on is not dead.
@@ -100,7 +96,7 @@ impl Leader {
             return Some(*exit);
         }
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        let look = || rustix::process::waitid(WaitId::PidFd(self.pidfd.get_ref().as_fd()), options);
+        let look = || rustix::process::waitid(WaitId::Pid(self.pid), options);
         let exit = match rustix::io::retry_on_intr(look) {
             Ok(status) => exit(&status?),
             // Somebody has taken its status from us.

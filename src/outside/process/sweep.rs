@@ -57,12 +57,20 @@ struct Seen {
 
 impl Tree {
     pub(super) fn new(family: Arc<Family>, leader: Leader, mark: String) -> Tree {
-        let slot = Some(family.enrol(leader.pid()));
+        let slot = Some(family.enrol(leader.id()));
         Tree { family, leader, slot, mark, cpu: Duration::ZERO, seen: Mutex::default() }
     }
 
     pub(super) fn leader(&self) -> &Leader {
         &self.leader
+    }
+
+    /// Has the guard end its group should we be killed. Its marker tells the guard of it anyway, unless
+    /// it has overwritten that, for which it needs a moment.
+    pub(super) fn guard(&self) {
+        if let Some(slot) = &self.slot {
+            self.family.guard(slot);
+        }
     }
 
     /// Sums up the peak memory of every living member, and notes who they are.
@@ -235,7 +243,7 @@ impl Tree {
     fn part(&mut self) -> bool {
         let Some(slot) = self.slot.take() else { return true };
         if self.leader.seen_dead().is_none() {
-            self.family.abandon(self.leader.id());
+            self.family.abandon(slot);
             return false;
         }
         self.family.unguard(&slot);

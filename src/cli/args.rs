@@ -1,0 +1,260 @@
+//! The command line's own definition: from it come the parser and the help.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use super::duration;
+use crate::judge::{Rules, Severity, check};
+use crate::outside::process::{EnvMode, LaunchSpec, StdioKind};
+use crate::probe::{EraChoice, Times};
+use crate::protocol::Era;
+use crate::running::Watched;
+use crate::sample::Kind;
+use crate::words::ServerName;
+
+/// Where `serve` listens, unless told otherwise.
+pub(super) const DEFAULT_LISTEN: &str = "127.0.0.1:10779";
+
+/// Lets ordinary monitoring watch MCP servers that speak over stdio: launches them as a client
+/// would, and says whether the handshake completes.
+#[derive(Debug, Parser)]
+#[command(name = "stdiowatch", version, max_term_width = 100)]
+pub(super) struct Cli {
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Probe a server once, say what was seen, exit.
+    ///
+    /// Exit status: 0 the server passes (warnings allowed), 1 it fails, 2 usage or configuration
+    /// error, 3 nothing can be said about it (our own trouble).
+    Check(CheckArgs),
+    /// Watch a server, and serve /health, /metrics and a status page.
+    Serve(ServeArgs),
+    /// Be a small MCP server on stdin and stdout, a sound or a broken one: for tests and demos.
+    SampleServer {
+        /// Which one.
+        #[arg(value_parser = |text: &str| text.parse::<Kind>())]
+        kind: Kind,
+    },
+    /// Say what a finding means, what clients do about it, and how to mend it.
+    Explain {
+        /// The finding's code, such as stdout.noise; without one, all are listed.
+        code: Option<String>,
+    },
+    /// Exit with 0 if /health answers 200 and with 1 otherwise: for images without a shell.
+    Healthcheck {
+        /// Where to ask.
+        #[arg(default_value = "http://127.0.0.1:10779/health")]
+        url: String,
+    },
+    /// End what a killed stdiowatch has left running. Started by stdiowatch itself.
+    #[command(hide = true)]
+    Guard,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CheckArgs {
+    #[command(flatten)]
+    pub(super) server: ServerArgs,
+    /// How to print the report.
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(super) format: Format,
+    /// Write a machine format to this file instead of to stdout.
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
+    /// Exit with 1 on warnings too.
+    #[arg(long)]
+    pub(super) strict: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// For people.
+    Human,
+    /// One JSON object: {"format":1,"servers":[…]}.
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ServeArgs {
+    /// Watch built-in sample servers, sound ones and broken ones.
+    #[arg(long, conflicts_with = "command")]
+    pub(super) demo: bool,
+    /// The address to listen on.
+    #[arg(long, value_name = "ADDRESS", default_value = DEFAULT_LISTEN)]
+    pub(super) listen: SocketAddr,
+    /// From one probe to the next while all is well; 1s at the least.
+    #[arg(long, value_name = "DURATION", value_parser = interval)]
+    pub(super) interval: Option<Duration>,
+    #[command(flatten)]
+    pub(super) server: ServerArgs,
+}
+
+/// How a server given as a command is launched, probed and judged.
+#[derive(Debug, Args)]
+pub(super) struct ServerArgs {
+    /// What to call the server; its program's name, unless told otherwise.
+    #[arg(long)]
+    name: Option<String>,
+    /// Set a variable of the server's environment; may be repeated.
+    #[arg(long = "env", value_name = "NAME=VALUE", value_parser = assignment)]
+    env: Vec<(String, String)>,
+    /// Which of our environment the server gets: sdk passes HOME LOGNAME PATH SHELL TERM USER, as
+    /// MCP clients do.
+    #[arg(long, value_enum, default_value_t = EnvModeArg::Sdk)]
+    env_mode: EnvModeArg,
+    /// The server's working directory.
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+    /// What the server's stdin and stdout are: pipes, or sockets as from Node's clients.
+    #[arg(long, value_enum, default_value_t = StdioArg::Pipe)]
+    stdio: StdioArg,
+    /// Which protocol era to open in; auto finds out.
+    #[arg(long, value_enum, default_value_t = EraArg::Auto)]
+    era: EraArg,
+    /// From the launch to the first reply [default: 30s].
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive)]
+    startup_timeout: Option<Duration>,
+    /// From each later request to its reply [default: 10s].
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive)]
+    request_timeout: Option<Duration>,
+    /// The whole probe, shutdown included [default: 180s].
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive)]
+    total_timeout: Option<Duration>,
+    /// From the end of the server's input to SIGTERM [default: 5s].
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    eof_grace: Option<Duration>,
+    /// From SIGTERM to SIGKILL [default: 5s].
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    term_grace: Option<Duration>,
+    /// Give a finding another severity: info, warn, fail or unknown; may be repeated.
+    #[arg(long, value_name = "CODE=LEVEL", value_parser = severity)]
+    severity: Vec<(String, Severity)>,
+    /// The server's command and its arguments, after --.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(super) command: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum EnvModeArg {
+    /// HOME LOGNAME PATH SHELL TERM USER.
+    Sdk,
+    /// All of it.
+    Inherit,
+    /// Nothing of it.
+    Clean,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum StdioArg {
+    /// Pipes.
+    Pipe,
+    /// Unix sockets.
+    Socketpair,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum EraArg {
+    /// Find out.
+    Auto,
+    /// 2026-07-28 and later.
+    Modern,
+    /// Up to 2025-11-25.
+    Legacy,
+}
+
+impl ServerArgs {
+    /// The server that was asked for.
+    ///
+    /// # Errors
+    ///
+    /// In one line, if it makes no sense.
+    pub(super) fn watched(&self, interval: Duration) -> anyhow::Result<Watched> {
+        let Some((command, args)) = self.command.split_first() else {
+            bail!("no command: give the server's command and arguments after --, as in `stdiowatch check -- npx -y some-mcp-server`");
+        };
+        if command.is_empty() {
+            bail!("the command is empty");
+        }
+        if let Some(word) = self.command.iter().find(|word| word.contains('\0')) {
+            bail!("\"{}\" contains a NUL byte, which no argument can", crate::words::printable(word, 60));
+        }
+        let name = match &self.name {
+            Some(name) => ServerName::new(name).with_context(|| format!("--name \"{}\"", crate::words::printable(name, 60)))?,
+            None => ServerName::of_command(command),
+        };
+        let spec = LaunchSpec {
+            command: command.clone(),
+            args: args.to_vec(),
+            env_mode: match self.env_mode {
+                EnvModeArg::Sdk => EnvMode::Sdk,
+                EnvModeArg::Inherit => EnvMode::Inherit,
+                EnvModeArg::Clean => EnvMode::Clean,
+            },
+            env: self.env.clone(),
+            cwd: self.cwd.clone(),
+            stdio: match self.stdio {
+                StdioArg::Pipe => StdioKind::Pipe,
+                StdioArg::Socketpair => StdioKind::Socketpair,
+            },
+        };
+        let era = match self.era {
+            EraArg::Auto => EraChoice::Auto { remembered: None },
+            EraArg::Modern => EraChoice::Fixed(Era::Modern),
+            EraArg::Legacy => EraChoice::Fixed(Era::Legacy),
+        };
+        let severity: BTreeMap<String, Severity> = self.severity.iter().cloned().collect();
+        let rules = Arc::new(Rules { severity, objectives: BTreeMap::new() });
+        Ok(Watched { era, times: self.times(), rules, ..Watched::new(name, spec, interval) })
+    }
+
+    fn times(&self) -> Times {
+        let usual = Times::default();
+        let startup = self.startup_timeout.unwrap_or(usual.startup);
+        let request = self.request_timeout.unwrap_or(usual.request);
+        Times {
+            startup,
+            request,
+            discovery: startup.min(request),
+            total: self.total_timeout.unwrap_or(usual.total),
+            eof_grace: self.eof_grace.unwrap_or(usual.eof_grace),
+            term_grace: self.term_grace.unwrap_or(usual.term_grace),
+            ..usual
+        }
+    }
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    let interval = duration::parse(text)?;
+    if interval < Duration::from_secs(1) {
+        return Err("a server is launched at most once a second; give 1s or more".to_owned());
+    }
+    Ok(interval)
+}
+
+fn assignment(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some(("", _)) | None => Err("write it as NAME=VALUE".to_owned()),
+        Some(_) if text.contains('\0') => Err("an environment variable cannot contain a NUL byte".to_owned()),
+        Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
+    }
+}
+
+fn severity(text: &str) -> Result<(String, Severity), String> {
+    let (code, level) = text.split_once('=').ok_or("write it as CODE=LEVEL, such as stdout.noise=warn")?;
+    if check(code).is_none() {
+        let quoted = crate::words::printable(code, 60);
+        return Err(format!("there is no finding \"{quoted}\"; `stdiowatch explain` lists them"));
+    }
+    let level = Severity::ALL.into_iter().find(|s| s.as_str() == level).ok_or("a level is info, warn, fail or unknown")?;
+    Ok((code.to_owned(), level))
+}

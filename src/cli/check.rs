@@ -1,0 +1,132 @@
+//! `stdiowatch check`: probe once, say what was seen, exit.
+
+use std::io::IsTerminal as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use serde::Serialize;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use super::args::{CheckArgs, Format};
+use super::complain;
+use crate::judge::{Report, Verdict};
+use crate::outside::process::GuardCommand;
+use crate::running::{Job, Launchpad, Watched};
+use crate::show::human;
+
+/// What `--format json` prints.
+#[derive(Serialize)]
+struct Document<'r> {
+    format: u32,
+    servers: &'r [Report],
+}
+
+pub(super) fn run(args: CheckArgs) -> ExitCode {
+    match check(&args) {
+        Ok(code) => code,
+        Err(error) => complain(&error),
+    }
+}
+
+fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
+    let server = args.server.watched(std::time::Duration::from_secs(60))?;
+    let mut output = Output::open(args)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
+    let (report, signal) = runtime.block_on(probe(&server))?;
+    output.print(args.format, std::slice::from_ref(&report))?;
+    Ok(match signal {
+        // As a shell reports a command that a signal ended.
+        Some(number) => ExitCode::from(128u8.saturating_add(number)),
+        None => exit_code(&[report], args.strict),
+    })
+}
+
+/// Probes the server. A signal ends the probe politely; its number is returned.
+async fn probe(server: &Watched) -> anyhow::Result<(Report, Option<u8>)> {
+    let (stop, stopped) = watch::channel(false);
+    let launchpad = Launchpad::start(GuardCommand::own(), stopped).context("cannot launch anything")?;
+    let job = Job {
+        name: server.name.clone(),
+        spec: std::sync::Arc::clone(&server.spec),
+        plan: server.plan(None, false, true),
+        rules: std::sync::Arc::clone(&server.rules),
+        baseline: None,
+    };
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot handle signals")?;
+    let mut terminate = signal(SignalKind::terminate()).context("cannot handle signals")?;
+    let mut hangup = signal(SignalKind::hangup()).context("cannot handle signals")?;
+    let mut probe = std::pin::pin!(launchpad.probe(job));
+    let mut caught = None;
+    loop {
+        let number = tokio::select! {
+            outcome = &mut probe => return Ok((outcome.context("the launching thread ended")?.report, caught)),
+            _ = interrupt.recv() => 2,
+            _ = terminate.recv() => 15,
+            _ = hangup.recv() => 1,
+        };
+        caught.get_or_insert(number);
+        let _ = stop.send(true);
+    }
+}
+
+/// The status that the verdicts make.
+fn exit_code(reports: &[Report], strict: bool) -> ExitCode {
+    let any = |verdict| reports.iter().any(|r| r.verdict == verdict);
+    if any(Verdict::Fail) || strict && any(Verdict::Warn) {
+        ExitCode::from(1)
+    } else if any(Verdict::Unknown) {
+        ExitCode::from(3)
+    } else {
+        ExitCode::SUCCESS
+    }
+}
+
+/// Where the report goes.
+enum Output {
+    Stdout,
+    File(std::fs::File),
+}
+
+impl Output {
+    /// Opens the output before anything is launched: an error here costs nothing.
+    fn open(args: &CheckArgs) -> anyhow::Result<Output> {
+        match &args.output {
+            None => Ok(Output::Stdout),
+            Some(path) => Ok(Output::File(create(path)?)),
+        }
+    }
+
+    fn print(&mut self, format: Format, reports: &[Report]) -> anyhow::Result<()> {
+        match self {
+            Output::Stdout => {
+                let stdout = std::io::stdout();
+                let colours = stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+                write(&mut stdout.lock(), format, reports, colours)
+            }
+            Output::File(file) => write(file, format, reports, false),
+        }
+    }
+}
+
+fn create(path: &Path) -> anyhow::Result<std::fs::File> {
+    std::fs::File::create(path).with_context(|| format!("cannot write {}", crate::words::printable(&path.to_string_lossy(), 300)))
+}
+
+fn write(out: &mut dyn std::io::Write, format: Format, reports: &[Report], colours: bool) -> anyhow::Result<()> {
+    let text = match format {
+        Format::Human => human::reports(reports, colours),
+        Format::Json => {
+            let document = Document { format: 1, servers: reports };
+            let mut text = serde_json::to_string_pretty(&document).context("cannot write the report")?;
+            text.push('\n');
+            text
+        }
+    };
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // Whoever reads has read enough (`| head`).
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.context("cannot write the report"),
+    }
+}

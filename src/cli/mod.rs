@@ -1,0 +1,50 @@
+//! Floor 8: the command line, where everything is put together.
+
+mod args;
+mod check;
+mod demo;
+mod duration;
+mod explain;
+mod healthcheck;
+mod log;
+mod serve;
+
+use std::process::ExitCode;
+
+use args::{Cli, Command};
+use clap::Parser as _;
+
+/// Runs the program.
+///
+/// Exit statuses: what each subcommand's help says; 2 for a usage or configuration error, before
+/// anything was launched.
+#[must_use]
+pub fn run() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    match cli.command {
+        Command::Check(args) => check::run(args),
+        Command::Serve(args) => serve::run(args),
+        Command::SampleServer { kind } => crate::sample::run(kind),
+        Command::Explain { code } => explain::run(code.as_deref()),
+        Command::Healthcheck { url } => healthcheck::run(&url),
+        Command::Guard => crate::outside::process::guard_main(),
+    }
+}
+
+/// Help and version go to stdout, with status 0; errors to stderr, with status 2.
+fn usage(error: &clap::Error) -> ExitCode {
+    let _ = error.print();
+    ExitCode::from(if error.use_stderr() { USAGE } else { 0 })
+}
+
+/// The status of a usage or configuration error.
+const USAGE: u8 = 2;
+
+/// Says what is wrong on stderr, in one line.
+fn complain(error: &anyhow::Error) -> ExitCode {
+    eprintln!("stdiowatch: {error:#}");
+    ExitCode::from(USAGE)
+}

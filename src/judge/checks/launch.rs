@@ -1,0 +1,224 @@
+//! How a process is launched, and how it goes before its time.
+
+use super::super::case::{Case, Check, Found};
+use super::super::verdict::Severity::Fail;
+use crate::probe::{Asked, Exit, LaunchError, Phase, What};
+use crate::words::printable;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        code: "spawn.not_found",
+        severity: Fail,
+        about: "The command is not on the PATH that the server would get, or there is nothing at its path.",
+        mend: "Give the command's full path, or set PATH in the server's environment. A PATH that only an interactive shell has (nvm, pyenv, Homebrew) is not handed on to servers.",
+        run: |case| {
+            launch_error(case, |error| match error {
+                LaunchError::NotFound { command, searched: Some(path) } => {
+                    Some((format!("the command \"{}\" was not found", printable(command, 120)), format!("PATH searched: {}", printable(path, 400))))
+                }
+                LaunchError::NotFound { command, searched: None } => Some((
+                    format!("there is no file \"{}\"", printable(command, 200)),
+                    "the command is a path, so PATH was not searched".to_owned(),
+                )),
+                _ => None,
+            })
+        },
+    },
+    Check {
+        code: "spawn.interpreter_missing",
+        severity: Fail,
+        about: "The file is there; the interpreter that its first line (#!) names is not.",
+        mend: "Install the interpreter, or mend the #! line. A line that ends in a carriage return names an interpreter that ends in one: save the file with Unix line ends.",
+        run: |case| {
+            launch_error(case, |error| match error {
+                LaunchError::InterpreterMissing { program, interpreter } => Some((
+                    format!("the interpreter \"{}\" is missing", printable(interpreter, 200)),
+                    format!("wanted by {}", printable(&program.to_string_lossy(), 200)),
+                )),
+                _ => None,
+            })
+        },
+    },
+    Check {
+        code: "spawn.cwd_missing",
+        severity: Fail,
+        about: "The working directory does not exist, or is no directory.",
+        mend: "Create it, or correct `cwd`.",
+        run: |case| {
+            launch_error(case, |error| match error {
+                LaunchError::CwdMissing { cwd, not_a_directory } => Some((
+                    "the working directory does not exist".to_owned(),
+                    format!("{}{}", printable(&cwd.to_string_lossy(), 300), if *not_a_directory { " is no directory" } else { "" }),
+                )),
+                _ => None,
+            })
+        },
+    },
+    Check {
+        code: "spawn.permission",
+        severity: Fail,
+        about: "The file may not be executed: its mode has no x, or a directory on the way may not be entered.",
+        mend: "chmod +x the file (unpacking an archive often drops the mode), or let the user that runs the server reach it.",
+        run: |case| {
+            launch_error(case, |error| match error {
+                LaunchError::Permission { path, what } => {
+                    Some(("the command may not be executed".to_owned(), format!("{}: {what}", printable(&path.to_string_lossy(), 300))))
+                }
+                _ => None,
+            })
+        },
+    },
+    Check {
+        code: "spawn.exec_format",
+        severity: Fail,
+        about: "The file is neither a program nor a script with a #! line. Some clients run such a file by a shell, others refuse it.",
+        mend: "Begin the script with a #! line, such as #!/usr/bin/env node.",
+        run: |case| {
+            launch_error(case, |error| match error {
+                LaunchError::ExecFormat { program } => {
+                    Some(("the file is no program, and has no #! line".to_owned(), printable(&program.to_string_lossy(), 300)))
+                }
+                _ => None,
+            })
+        },
+    },
+    Check {
+        code: "spawn.failed",
+        severity: Fail,
+        about: "The launch failed in another way that is the server's or its configuration's.",
+        mend: "The error says what the operating system did not like.",
+        run: |case| {
+            launch_error(case, |error| match error {
+                LaunchError::Failed { error } => Some(("the server could not be launched".to_owned(), printable(error, 300))),
+                _ => None,
+            })
+        },
+    },
+    Check {
+        code: "exit.before_reply",
+        severity: Fail,
+        about: "The process ended before its first valid reply.",
+        mend: "Its stderr mostly says why: missing credentials or arguments, a failed import, a container without -i, a default transport other than stdio. Run the command by hand with the environment shown.",
+        run: |case| {
+            case.seen(|what| match what {
+                What::Exited { asked, exit, after_reply: false, held } => {
+                    Some(format!("the server {} before it answered `{}`{}", ended(*exit), asked.method(), held_words(*held)))
+                }
+                _ => None,
+            })
+            .map(|found| with_stderr(case, found))
+        },
+    },
+    Check {
+        code: "exit.mid_session",
+        severity: Fail,
+        about: "The process ended with a request unanswered, after it had answered before. An exit status of 0 does not make it better.",
+        mend: "Look at its stderr. Servers that end at a message they do not know, or at an error in one request, end their clients' sessions.",
+        run: |case| {
+            case.seen(|what| match what {
+                What::Exited { asked, exit, after_reply: true, held } => {
+                    Some(format!("the server {} while `{}` was unanswered{}", ended(*exit), asked.method(), held_words(*held)))
+                }
+                _ => None,
+            })
+            .map(|found| with_stderr(case, found))
+        },
+    },
+    Check {
+        code: "exit.stdout_closed",
+        severity: Fail,
+        about: "The server closed its stdout with a request unanswered, and lives on.",
+        mend: "Nothing can be heard from it any more. Look for code that closes or redirects stdout.",
+        run: |case| {
+            case.seen(|what| match what {
+                What::StdoutClosed { asked } => {
+                    Some(format!("the server closed its stdout while `{}` was unanswered, and is still running", asked.method()))
+                }
+                _ => None,
+            })
+        },
+    },
+    Check {
+        code: "exit.stdin_closed",
+        severity: Fail,
+        about: "The server closed its stdin with requests still to send or to answer, and lives on.",
+        mend: "It cannot be asked anything any more. Look for code that closes or redirects stdin, or a wrapper that does not hand it on.",
+        run: |case| {
+            case.seen(|what| match what {
+                What::StdinClosed { asked } => {
+                    Some(format!("the server closed its stdin, so `{}` could not be asked or was not answered, and is still running", asked.method()))
+                }
+                _ => None,
+            })
+        },
+    },
+];
+
+fn launch_error(case: Case<'_>, wanted: impl Fn(&LaunchError) -> Option<(String, String)>) -> Option<Found> {
+    let (message, evidence) = wanted(case.launch.failure.as_ref()?)?;
+    Some(Found::once(case.launch.started, Phase::Spawn, message, evidence))
+}
+
+/// How a process ended, in words.
+pub(super) fn ended(exit: Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("exited with status {code}"),
+        Exit::Signal(signal) => format!("was ended by {}", signal_name(signal)),
+    }
+}
+
+/// The name of a signal, with its number.
+pub(super) fn signal_name(signal: i32) -> String {
+    let name = match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        24 => "SIGXCPU",
+        25 => "SIGXFSZ",
+        31 => "SIGSYS",
+        _ => return format!("signal {signal}"),
+    };
+    format!("{name} (signal {signal})")
+}
+
+fn held_words(held: bool) -> &'static str {
+    if held { "; a process that it had started held its stdout open, and answered nothing" } else { "" }
+}
+
+/// The last lines of stderr are the best evidence of why a process ended.
+fn with_stderr(case: Case<'_>, mut found: Found) -> Found {
+    let lines: Vec<&str> = case.launch.stderr_tail.lines().filter(|line| !line.trim().is_empty()).collect();
+    let last: Vec<String> = lines.iter().rev().take(3).rev().map(|line| printable(line, 200)).collect();
+    if last.is_empty() {
+        found.evidence.push_str("; nothing on stderr");
+    } else {
+        found.evidence.push_str(&format!("; stderr ends: {}", last.join(" ⏎ ")));
+    }
+    if let Some(hint) = exit_hint(case) {
+        found.evidence.push_str(&format!("; {hint}"));
+    }
+    found
+}
+
+/// What an exit without an answer often means.
+fn exit_hint(case: Case<'_>) -> Option<&'static str> {
+    let stderr = case.launch.stderr_tail.to_ascii_lowercase();
+    let silent = stderr.trim().is_empty() && case.launch.io.stdout_bytes == 0;
+    let clean = case.launch.seen.iter().any(|s| matches!(s.what, What::Exited { exit: Exit::Code(0), asked: Asked::Discover | Asked::Initialize, .. }));
+    if stderr.contains("input device is not a tty") {
+        Some("hint: leave out docker's -t; a server's stdin is no terminal")
+    } else if silent && clean {
+        Some("hint: an end without a word and with status 0 often means that it read the end of its input at once (docker run without -i, a command put into the background), or that stdio is not its default transport")
+    } else {
+        None
+    }
+}

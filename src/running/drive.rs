@@ -1,0 +1,256 @@
+//! One probe: the machine, and a process for it to work on.
+//!
+//! This is the only place where the two meet. It carries out what the machine says, tells it what
+//! happened, and decides nothing.
+
+use std::future::Future;
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+use crate::outside::process::{Child, LaunchSpec, Launcher, Signal};
+use crate::probe::{Effect, Input, Machine, Observation, Plan};
+use crate::words::At;
+
+/// How much is read from stdout at once. A pipe holds no more.
+const STDOUT_CHUNK: usize = 64 << 10;
+const STDERR_CHUNK: usize = 8 << 10;
+/// Reads after an exit: a pipe's content several times over. Who holds the pipe may go on writing.
+const DRAIN_READS: usize = 64;
+
+/// Probes the server `spec` by `plan`. When `stop` becomes true, the probe is cancelled: the server
+/// is ended politely, and the observation says so. `on_reply` is called when a launch has its first
+/// reply: from then on its start-up time is no longer at stake.
+pub async fn drive(launcher: &Launcher, plan: Arc<Plan>, spec: &LaunchSpec, mut stop: watch::Receiver<bool>, mut on_reply: impl FnMut()) -> Observation {
+    let mut probe = Probe {
+        started: Instant::now(),
+        machine: Machine::new(Arc::clone(&plan), At::START),
+        process: None,
+        term_grace: plan.times.term_grace,
+    };
+    let mut stdout = vec![0; STDOUT_CHUNK];
+    let mut stderr = vec![0; STDERR_CHUNK];
+    let mut stopping = false;
+    loop {
+        while let Some(effect) = probe.machine.poll() {
+            probe.carry_out(effect, launcher, spec).await;
+        }
+        if probe.machine.is_done() {
+            return probe.machine.into_observation();
+        }
+        if probe.machine.has_reply() {
+            on_reply();
+        }
+        let due = probe.machine.deadline().map(|at| probe.started + at.elapsed());
+        let Some(process) = &mut probe.process else { continue };
+        let happened = tokio::select! {
+            biased;
+            () = sleep_until(due.unwrap_or(probe.started)), if due.is_some() => Happened::Due,
+            _ = stop.wait_for(|stop| *stop), if !stopping => Happened::Stop,
+            happened = process.next(&mut stdout, &mut stderr, probe.machine.wants_stdout()) => happened,
+        };
+        match happened {
+            Happened::Due => probe.machine.handle_timeout(probe.now()),
+            Happened::Stop => {
+                stopping = true;
+                probe.machine.cancel(probe.now());
+            }
+            Happened::Stdout(length) => probe.machine.handle(probe.now(), Input::Stdout(&stdout[..length])),
+            Happened::Stderr(length) => probe.machine.handle(probe.now(), Input::Stderr(&stderr[..length])),
+            Happened::StdoutClosed => probe.machine.handle(probe.now(), Input::StdoutClosed),
+            Happened::StdinBroken => probe.machine.handle(probe.now(), Input::StdinBroken),
+            Happened::Exited(exit) => {
+                probe.drain(&mut stdout, &mut stderr);
+                probe.machine.handle(probe.now(), Input::Exited(exit));
+            }
+            Happened::Nothing => {}
+        }
+    }
+}
+
+/// What a process did, or what is due.
+enum Happened {
+    Due,
+    Stop,
+    Stdout(usize),
+    Stderr(usize),
+    StdoutClosed,
+    StdinBroken,
+    Exited(crate::probe::Exit),
+    Nothing,
+}
+
+struct Probe {
+    started: Instant,
+    machine: Machine,
+    process: Option<Process>,
+    term_grace: Duration,
+}
+
+impl Probe {
+    fn now(&self) -> At {
+        At::after(self.started.elapsed())
+    }
+
+    async fn carry_out(&mut self, effect: Effect, launcher: &Launcher, spec: &LaunchSpec) {
+        match effect {
+            Effect::Spawn => {
+                let launched = launcher.launch(spec);
+                let now = self.now();
+                match launched {
+                    Ok(child) => {
+                        self.process = Some(Process::new(child));
+                        self.machine.handle(now, Input::Spawned);
+                    }
+                    Err(error) => self.machine.handle(now, Input::SpawnFailed(error)),
+                }
+            }
+            Effect::Write(bytes) => self.with_process(|process| process.write(bytes)),
+            Effect::CloseStdin => self.with_process(Process::close_stdin),
+            Effect::Terminate => self.with_process(|process| process.signal(Signal::Term)),
+            Effect::Kill => self.with_process(|process| process.signal(Signal::Kill)),
+            Effect::Sweep => {
+                if let Some(process) = self.process.take() {
+                    let (swept, usage) = process.child.sweep(self.term_grace).await;
+                    self.machine.handle(self.now(), Input::Swept(swept, usage));
+                }
+            }
+        }
+    }
+
+    fn with_process(&mut self, f: impl FnOnce(&mut Process)) {
+        if let Some(process) = &mut self.process {
+            f(process);
+        }
+    }
+
+    /// Reads what the process wrote before it exited. What is still open afterwards is held by
+    /// somebody else: a process' descriptors are closed before its exit is seen.
+    fn drain(&mut self, stdout: &mut [u8], stderr: &mut [u8]) {
+        let now = self.now();
+        let Some(process) = &mut self.process else { return };
+        for _ in 0..DRAIN_READS {
+            if !process.stderr_open {
+                break;
+            }
+            match process.child.try_read_stderr(stderr) {
+                Ok(0) => process.stderr_open = false,
+                Ok(length) => self.machine.handle(now, Input::Stderr(&stderr[..length])),
+                Err(_) => break,
+            }
+        }
+        for _ in 0..DRAIN_READS {
+            if !process.stdout_open || !self.machine.wants_stdout() {
+                break;
+            }
+            match process.child.try_read_stdout(stdout) {
+                Ok(0) => process.stdout_closed(&mut self.machine, now),
+                Ok(length) => self.machine.handle(now, Input::Stdout(&stdout[..length])),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(_) => process.stdout_closed(&mut self.machine, now),
+            }
+        }
+    }
+}
+
+/// A launched process, and how far its pipes are.
+struct Process {
+    child: Child,
+    unwritten: Vec<u8>,
+    stdin_open: bool,
+    stdout_open: bool,
+    stderr_open: bool,
+    running: bool,
+}
+
+impl Process {
+    fn new(child: Child) -> Process {
+        Process { child, unwritten: Vec::new(), stdin_open: true, stdout_open: true, stderr_open: true, running: true }
+    }
+
+    /// Waits for the next thing to happen.
+    async fn next(&mut self, stdout: &mut [u8], stderr: &mut [u8], wants_stdout: bool) -> Happened {
+        let Process { child, unwritten, .. } = self;
+        let happened = tokio::select! {
+            biased;
+            read = child.read_stdout(stdout), if self.stdout_open && wants_stdout => match read {
+                Ok(length @ 1..) => Happened::Stdout(length),
+                // A socket whose other end died with bytes unread says so by an error.
+                Ok(0) | Err(_) => Happened::StdoutClosed,
+            },
+            read = child.read_stderr(stderr), if self.stderr_open => match read {
+                Ok(length @ 1..) => Happened::Stderr(length),
+                Ok(0) | Err(_) => {
+                    self.stderr_open = false;
+                    Happened::Nothing
+                }
+            },
+            written = child.write_stdin(unwritten), if self.stdin_open && !unwritten.is_empty() => match written {
+                Ok(length) => {
+                    unwritten.drain(..length);
+                    Happened::Nothing
+                }
+                Err(_) => Happened::StdinBroken,
+            },
+            () = child.stdin_broken(), if self.stdin_open => Happened::StdinBroken,
+            exit = child.exited(), if self.running => Happened::Exited(exit),
+            else => std::future::pending().await,
+        };
+        match happened {
+            Happened::StdoutClosed => self.stdout_open = false,
+            Happened::StdinBroken => self.stdin_open = false,
+            Happened::Exited(_) => self.running = false,
+            Happened::Due | Happened::Stop | Happened::Stdout(_) | Happened::Stderr(_) | Happened::Nothing => {}
+        }
+        happened
+    }
+
+    fn stdout_closed(&mut self, machine: &mut Machine, now: At) {
+        self.stdout_open = false;
+        machine.handle(now, Input::StdoutClosed);
+    }
+
+    /// Writes at once what fits: what is closed next must not have overtaken it.
+    fn write(&mut self, bytes: Vec<u8>) {
+        if self.unwritten.is_empty() {
+            self.unwritten = bytes;
+        } else {
+            self.unwritten.extend_from_slice(&bytes);
+        }
+        while self.stdin_open && !self.unwritten.is_empty() {
+            match now_or_never(self.child.write_stdin(&self.unwritten)) {
+                Some(Ok(length)) => {
+                    self.unwritten.drain(..length);
+                }
+                // The server does not read, or is gone: waiting for it finds out which.
+                Some(Err(_)) | None => return,
+            }
+        }
+    }
+
+    /// Ends the server's input. Requests that it has not read die with it.
+    fn close_stdin(&mut self) {
+        self.child.measure();
+        self.stdin_open = false;
+        self.unwritten = Vec::new();
+        self.child.close_stdin();
+    }
+
+    fn signal(&mut self, signal: Signal) {
+        // The group may be gone already: then there is nothing left to signal.
+        let _ = self.child.signal_group(signal);
+    }
+}
+
+/// What `future` has to say without waiting.
+fn now_or_never<T>(future: impl Future<Output = T>) -> Option<T> {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
+    }
+}

@@ -1,0 +1,193 @@
+//! The thread on which every server is launched.
+//!
+//! A launch stalls the thread that makes it until the new program runs (`vfork`): 0.2 ms alone,
+//! tens of milliseconds on a busy host. So it has a thread and a runtime of its own, and a scrape
+//! never waits for it. That nobody else launches anything has a second use: the children of the
+//! main thread are the adopted orphans, and nothing else (see [`process`](crate::outside::process)).
+
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
+use tokio::task::LocalSet;
+use tokio::time::sleep;
+
+use super::drive::drive;
+use crate::judge::{Baseline, Report, Rules, judge};
+use crate::outside::clock;
+use crate::outside::process::{GuardCommand, LaunchSpec, Launcher};
+use crate::probe::Plan;
+use crate::words::{Moment, ServerName};
+
+/// How long a launch keeps others from starting, if no reply comes before. The start-up time of a
+/// server is only honest while no more servers start than there are cores; one that hangs must not
+/// keep the others waiting for it.
+const LAUNCH_HOLD: Duration = Duration::from_millis(250);
+
+/// One probe to make.
+pub struct Job {
+    /// The server's name.
+    pub name: ServerName,
+    /// How to launch it.
+    pub spec: Arc<LaunchSpec>,
+    /// How to probe it.
+    pub plan: Plan,
+    /// How to judge it.
+    pub rules: Arc<Rules>,
+    /// What its lists are compared with.
+    pub baseline: Option<Arc<Baseline>>,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The report.
+    pub report: Report,
+    /// What the lists held, if they were read to their end.
+    pub listed: Option<Baseline>,
+    /// When the probe began: after it had its turn.
+    pub started: Moment,
+}
+
+enum Message {
+    Probe(Box<Job>, oneshot::Sender<Outcome>),
+    /// Answered at once, if the loop goes round.
+    AreYouThere(oneshot::Sender<()>),
+}
+
+/// The launching thread, from outside.
+#[derive(Debug)]
+pub struct Launchpad {
+    messages: Option<mpsc::UnboundedSender<Message>>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Launchpad {
+    /// Starts the thread. When `stop` becomes true, every probe is cancelled.
+    ///
+    /// # Errors
+    ///
+    /// When the thread, its runtime or the guard cannot be had.
+    pub fn start(guard: GuardCommand, stop: watch::Receiver<bool>) -> io::Result<Launchpad> {
+        let (messages, inbox) = mpsc::unbounded_channel();
+        let (ready, is_ready) = std::sync::mpsc::channel();
+        let thread = thread::Builder::new().name("launchpad".to_owned()).spawn(move || run(guard, stop, inbox, &ready))?;
+        is_ready.recv().map_err(|_| io::Error::other("the launching thread ended"))??;
+        Ok(Launchpad { messages: Some(messages), thread: Some(thread) })
+    }
+
+    /// Makes a probe. `None` if the thread is gone.
+    pub async fn probe(&self, job: Job) -> Option<Outcome> {
+        let (answer, outcome) = oneshot::channel();
+        self.messages.as_ref()?.send(Message::Probe(Box::new(job), answer)).ok()?;
+        outcome.await.ok()
+    }
+
+    /// Resolves when the thread's loop has gone round; never if it is gone.
+    pub async fn is_alive(&self) -> bool {
+        let (answer, alive) = oneshot::channel();
+        let sent = self.messages.as_ref().is_some_and(|m| m.send(Message::AreYouThere(answer)).is_ok());
+        sent && alive.await.is_ok()
+    }
+}
+
+impl Drop for Launchpad {
+    /// Waits for the probes that are running.
+    fn drop(&mut self) {
+        self.messages = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The thread: gets ready, says so, and makes probes until nobody can ask for one any more and the
+/// last one is over.
+fn run(guard: GuardCommand, stop: watch::Receiver<bool>, inbox: mpsc::UnboundedReceiver<Message>, ready: &std::sync::mpsc::Sender<io::Result<()>>) {
+    let prepared = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .and_then(|runtime| Launcher::start(guard).map(|launcher| (runtime, launcher)));
+    match prepared {
+        Ok((runtime, launcher)) => {
+            let _ = ready.send(Ok(()));
+            let local = LocalSet::new();
+            let pad = Rc::new(Pad { launcher, stop, permits: Arc::new(Semaphore::new(cores())) });
+            local.spawn_local(serve(pad, inbox));
+            runtime.block_on(local);
+        }
+        Err(error) => {
+            let _ = ready.send(Err(error));
+        }
+    }
+}
+
+/// What the probes of the thread share.
+struct Pad {
+    launcher: Launcher,
+    stop: watch::Receiver<bool>,
+    /// One for each server that may be starting at the same time.
+    permits: Arc<Semaphore>,
+}
+
+async fn serve(pad: Rc<Pad>, mut inbox: mpsc::UnboundedReceiver<Message>) {
+    while let Some(message) = inbox.recv().await {
+        match message {
+            Message::Probe(job, answer) => {
+                let pad = Rc::clone(&pad);
+                tokio::task::spawn_local(async move {
+                    let _ = answer.send(pad.probe(*job).await);
+                });
+            }
+            Message::AreYouThere(answer) => {
+                pad.launcher.reap_adopted();
+                let _ = answer.send(());
+            }
+        }
+    }
+}
+
+impl Pad {
+    async fn probe(&self, job: Job) -> Outcome {
+        let mut permit = self.turn().await;
+        let started = clock::now();
+        let stop = self.stop.clone();
+        let probe = drive(&self.launcher, Arc::new(job.plan), &job.spec, stop, || drop(permit.take()));
+        let observation = probe.await;
+        let report = judge(&job.name, clock::rfc3339(started), &observation, &job.rules, job.baseline.as_deref());
+        let listed = observation.judged().and_then(Baseline::of);
+        Outcome { report, listed, started }
+    }
+
+    /// Waits for this probe's turn to launch.
+    async fn turn(&self) -> Option<Held> {
+        let permit = Arc::clone(&self.permits).acquire_owned().await.ok()?;
+        Some(Held::new(permit))
+    }
+}
+
+/// A permit that is given back when dropped, or when its time is up.
+struct Held(tokio::task::JoinHandle<()>);
+
+impl Held {
+    fn new(permit: OwnedSemaphorePermit) -> Held {
+        Held(tokio::task::spawn_local(async move {
+            sleep(LAUNCH_HOLD).await;
+            drop(permit);
+        }))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// The cores that we may use (affinity and cgroup quota).
+fn cores() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}

@@ -1,0 +1,249 @@
+//! When each server is probed.
+//!
+//! Each server has a task of its own, so its probes never overlap. They fall on a grid: a phase,
+//! given by a hash of the name, plus a multiple of the interval. Restarted fleets do not fire in
+//! step, and the probes of one process are spread evenly. A point of the grid that passes while a
+//! probe is still running is skipped, and counted.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+use tracing::{info, warn};
+
+use super::hub::Hub;
+use super::launchpad::{Job, Launchpad, Outcome};
+use super::watched::Watched;
+use crate::judge::{Report, Severity, Verdict};
+use crate::ledger::{Fact, ServerState, Skip};
+use crate::outside::clock;
+use crate::words::{Digest, Moment};
+
+/// How often the scheduler shows that it lives.
+const TICK: Duration = Duration::from_secs(1);
+/// The first probes of many servers begin this far apart.
+const FIRST_SPREAD: Duration = Duration::from_millis(25);
+/// A server that keeps failing is left alone for at most this many intervals, or [`BACKOFF_CAP`].
+const BACKOFF_FACTOR: u32 = 8;
+const BACKOFF_CAP: Duration = Duration::from_secs(600);
+/// Failures in a row before the back-off begins.
+const PATIENCE: u32 = 3;
+/// By how much a probe is put off at random, as a part of the interval: a hundredth.
+const JITTER: u32 = 100;
+
+/// Probes `servers` until `stop` becomes true, and returns when the last probe is over.
+pub async fn watch(servers: Vec<Watched>, hub: Arc<Hub>, launchpad: Arc<Launchpad>, stop: watch::Receiver<bool>) {
+    let mut tasks = JoinSet::new();
+    let count = servers.len();
+    for (n, server) in servers.into_iter().enumerate() {
+        let first = FIRST_SPREAD * u32::try_from(n).unwrap_or(u32::MAX);
+        let watcher = Watcher { server, hub: Arc::clone(&hub), launchpad: Arc::clone(&launchpad), stop: stop.clone() };
+        tasks.spawn_local(watcher.run(first));
+    }
+    tasks.spawn_local(tick(hub, launchpad, stop, count));
+    while tasks.join_next().await.is_some() {}
+}
+
+/// Shows that this loop and the launching thread's go round.
+async fn tick(hub: Arc<Hub>, launchpad: Arc<Launchpad>, mut stop: watch::Receiver<bool>, servers: usize) {
+    loop {
+        if launchpad.is_alive().await {
+            hub.update(|snapshot| {
+                let sidecar = &mut snapshot.sidecar;
+                sidecar.last_tick = clock::up();
+                sidecar.first_round_done |= servers > 0 && snapshot.servers.iter().all(|s| s.last.is_some());
+            });
+        }
+        tokio::select! {
+            () = sleep(TICK) => {}
+            _ = stop.wait_for(|stop| *stop) => return,
+        }
+    }
+}
+
+/// Probes one server, again and again.
+struct Watcher {
+    server: Watched,
+    hub: Arc<Hub>,
+    launchpad: Arc<Launchpad>,
+    stop: watch::Receiver<bool>,
+}
+
+impl Watcher {
+    async fn run(mut self, first: Duration) {
+        let mut due = clock::up() + first;
+        let mut point = first_point(&self.server, due);
+        loop {
+            if self.stopped_before(due).await {
+                return;
+            }
+            let Some(next) = self.probe(due, point).await else { return };
+            point = next;
+            due = point + jitter(&self.server, point);
+        }
+    }
+
+    /// Waits until `due`; true if the sidecar is asked to stop before that.
+    async fn stopped_before(&mut self, due: Duration) -> bool {
+        loop {
+            let left = due.saturating_sub(clock::up());
+            if left.is_zero() {
+                return *self.stop.borrow();
+            }
+            // In short steps: a timer's clock stands still while the machine is suspended.
+            tokio::select! {
+                () = sleep(left.min(Duration::from_secs(5))) => {}
+                _ = self.stop.wait_for(|stop| *stop) => return true,
+            }
+        }
+    }
+
+    /// Makes one probe, which is due at `due` for the point of the grid `point`, and says which is the
+    /// next one; `None` if there is none.
+    async fn probe(&mut self, due: Duration, point: Duration) -> Option<Duration> {
+        let job = self.job()?;
+        self.hub.update(|snapshot| {
+            snapshot.sidecar.in_flight += 1;
+            snapshot.sidecar.lag = clock::up().saturating_sub(due);
+        });
+        let outcome = self.launchpad.probe(job).await;
+        self.hub.update(|snapshot| snapshot.sidecar.in_flight -= 1);
+        let outcome = outcome?;
+        if *self.stop.borrow() {
+            return None;
+        }
+        Some(self.record(outcome, point))
+    }
+
+    fn job(&self) -> Option<Job> {
+        let snapshot = self.hub.snapshot();
+        let state = snapshot.server(self.server.name.as_str())?;
+        // Listing twice finds what is volatile: once at the start, and when something moved.
+        let moved = state.schema_changed.is_some() && state.schema_changed == state.last.as_ref().map(|(at, _)| *at);
+        let list_twice = state.probes == 0 || moved;
+        Some(Job {
+            name: self.server.name.clone(),
+            spec: Arc::clone(&self.server.spec),
+            plan: self.server.plan(state.era, state.last_success.is_some(), list_twice),
+            rules: Arc::clone(&self.server.rules),
+            baseline: state.baseline.clone(),
+        })
+    }
+
+    /// Takes the outcome into what is known; returns the next point of the grid.
+    fn record(&self, outcome: Outcome, point: Duration) -> Duration {
+        let now = clock::now();
+        let interval = self.server.interval;
+        let report = Arc::new(outcome.report);
+        self.hub
+            .update_server(&self.server.name, |state| {
+                let failures = match report.verdict {
+                    Verdict::Fail => state.consecutive_failures + 1,
+                    Verdict::Pass | Verdict::Warn => 0,
+                    Verdict::Unknown => state.consecutive_failures,
+                };
+                let backoff = backoff(interval, failures);
+                let (next, skipped) = next_point(point + backoff, now.up, interval);
+                (0..skipped).for_each(|_| state.skip(Skip::Overlap));
+                let next_in = next.saturating_sub(now.up);
+                let change = state.apply(Fact { report: Arc::clone(&report), at: now, listed: outcome.listed, next_in, backoff });
+                if let Some(before) = change {
+                    tell(state, before, &report, now);
+                }
+                next
+            })
+            .unwrap_or(now.up + interval)
+    }
+}
+
+/// The last point of the server's grid that leaves half an interval between the first probe, at
+/// `first`, and the point after it. Where the grid lies depends on the server's name alone.
+fn first_point(server: &Watched, first: Duration) -> Duration {
+    let interval = server.interval.as_nanos().max(1);
+    let hash = Digest::of(server.name.as_str().as_bytes()).first_48_bits();
+    let phase = u128::from(hash) * interval >> 48;
+    let earliest = first.as_nanos() + interval / 2;
+    let after = phase + (earliest.saturating_sub(phase)).div_ceil(interval) * interval;
+    Duration::from_nanos(u64::try_from(after).unwrap_or(u64::MAX)).saturating_sub(server.interval)
+}
+
+/// The next point of the grid after `now`, and how many were passed over.
+fn next_point(point: Duration, now: Duration, interval: Duration) -> (Duration, u32) {
+    let mut next = point + interval;
+    let mut skipped = 0;
+    if next <= now {
+        let behind = (now - next).as_nanos() / interval.as_nanos().max(1) + 1;
+        skipped = u32::try_from(behind).unwrap_or(u32::MAX);
+        next += interval.saturating_mul(skipped);
+    }
+    (next, skipped)
+}
+
+/// By how much the next probe of a server with so many failures in a row is put off.
+fn backoff(interval: Duration, failures: u32) -> Duration {
+    if failures <= PATIENCE {
+        return Duration::ZERO;
+    }
+    let factor = 2u32.saturating_pow(failures - PATIENCE).min(BACKOFF_FACTOR);
+    let longest = BACKOFF_CAP.max(interval);
+    (interval * factor).min(longest).saturating_sub(interval)
+}
+
+/// A small delay that differs from probe to probe and from server to server.
+fn jitter(server: &Watched, point: Duration) -> Duration {
+    let hash = Digest::of_pieces([server.name.as_str().as_bytes(), &point.as_nanos().to_be_bytes()]);
+    let share = u32::try_from(hash.first_48_bits() % 1000).unwrap_or(0);
+    server.interval / JITTER * share / 1000
+}
+
+/// One line in the log for each change of what a server counts as.
+fn tell(state: &ServerState, before: Option<Verdict>, report: &Report, now: Moment) {
+    let was = before.map_or("not probed", Verdict::as_str);
+    let why = report.findings.iter().filter(|f| f.severity > Severity::Info).max_by_key(|f| f.severity);
+    let why = why.map(|f| format!("{}: {}", f.code, f.message)).unwrap_or_default();
+    let verdict = state.health(now).verdict();
+    let server = state.name.as_str();
+    if verdict.is_up() {
+        info!(server, was, verdict = verdict.as_str(), why);
+    } else {
+        warn!(server, was, verdict = verdict.as_str(), why);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn s(n: u64) -> Duration {
+        Duration::from_secs(n)
+    }
+
+    #[test]
+    fn probes_fall_on_a_grid_and_late_points_are_skipped() {
+        assert_eq!(next_point(s(100), s(101), s(60)), (s(160), 0));
+        assert_eq!(next_point(s(100), s(160), s(60)), (s(220), 1));
+        assert_eq!(next_point(s(100), s(345), s(60)), (s(400), 4));
+        // A machine that was suspended for a day goes on at once, on the same grid.
+        assert_eq!(next_point(s(100), s(86_500), s(60)).0, s(86_560));
+    }
+
+    #[test]
+    fn the_grid_lies_where_the_name_says_and_leaves_room_after_the_first_probe() {
+        for (n, first) in [100, 130, 155, 170].into_iter().enumerate() {
+            let server = Watched::new(crate::words::ServerName::of_command(&format!("server-{n}")), crate::outside::process::LaunchSpec::default(), s(60));
+            let second = first_point(&server, s(first)) + s(60);
+            assert!(second >= s(first + 30) && second < s(first + 90), "{second:?}");
+            assert_eq!(first_point(&server, s(first)), first_point(&server, s(first + 600)) - s(600));
+        }
+    }
+
+    #[test]
+    fn a_failing_server_is_left_alone_for_longer_and_not_for_ever() {
+        let waits: Vec<u64> = (0..9).map(|n| backoff(s(60), n).as_secs()).collect();
+        assert_eq!(waits, [0, 0, 0, 0, 60, 180, 420, 420, 420]);
+        assert_eq!(backoff(s(3600), 9), s(0), "an interval longer than the cap is long enough");
+        assert_eq!(backoff(s(120), 9), s(480));
+    }
+}

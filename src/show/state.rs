@@ -1,0 +1,49 @@
+//! A server's state in one word and one sentence, the same on every surface.
+
+use crate::judge::{Finding, Report, Severity, Verdict};
+use crate::ledger::{Health, ServerState};
+use crate::words::{Moment, printable};
+
+/// The longest sentence, in characters: with everything else, one server fits in 1 KiB.
+const MAX_SENTENCE: usize = 120;
+
+/// What a server is, in one word. None of them contains a word for a verdict.
+pub(super) const fn word(health: Health) -> &'static str {
+    match health {
+        Health::NotProbed => "unprobed",
+        Health::Stale { .. } => "stale",
+        Health::Known(Verdict::Pass | Verdict::Warn) => "up",
+        Health::Known(Verdict::Unknown) => "unknown",
+        Health::Known(Verdict::Fail) => "down",
+    }
+}
+
+/// Why a server is not simply well, in one bounded sentence; `None` if it is.
+pub(super) fn sentence(server: &ServerState, now: Moment) -> Option<String> {
+    match server.health(now) {
+        Health::NotProbed => Some("not probed yet".to_owned()),
+        Health::Stale { .. } => {
+            let age = server.last.as_ref().map_or(0, |(at, _)| now.since(*at).as_secs());
+            Some(format!("the next probe is overdue: the last one ended {age} s ago"))
+        }
+        Health::Known(Verdict::Pass) => None,
+        Health::Known(verdict @ (Verdict::Warn | Verdict::Unknown | Verdict::Fail)) => Some(why(server, verdict)),
+    }
+}
+
+fn why(server: &ServerState, standing: Verdict) -> String {
+    let Some(report) = server.report() else { return String::new() };
+    if report.verdict.is_up() && !standing.is_up() {
+        return "the last probe was good; more in a row are awaited".to_owned();
+    }
+    match telling(report) {
+        Some(finding) => printable(&format!("{}: {}", finding.code, finding.message), MAX_SENTENCE),
+        None => "the last probe says nothing about it".to_owned(),
+    }
+}
+
+/// The finding that decided: the first of the worst severity, unless that is `info`.
+pub(super) fn telling(report: &Report) -> Option<&Finding> {
+    let worst = report.findings.iter().map(|f| f.severity).max().filter(|s| *s > Severity::Info)?;
+    report.findings.iter().find(|f| f.severity == worst)
+}
