@@ -8,5 +8,6 @@ pub mod probe;
 pub mod protocol;
 pub mod running;
 pub mod sample;
+pub mod serve;
 pub mod show;
 pub mod words;

@@ -1,7 +1,6 @@
 //! The command line's own definition: from it come the parser and the help.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -91,7 +90,7 @@ pub(super) struct ServeArgs {
     pub(super) demo: bool,
     /// The address to listen on.
     #[arg(long, value_name = "ADDRESS", default_value = DEFAULT_LISTEN)]
-    pub(super) listen: SocketAddr,
+    pub(super) listen: String,
     /// From one probe to the next while all is well; 1s at the least.
     #[arg(long, value_name = "DURATION", value_parser = interval)]
     pub(super) interval: Option<Duration>,

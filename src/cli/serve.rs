@@ -1,8 +1,98 @@
+//! `stdiowatch serve`: watch servers, and show them over HTTP.
+
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tokio::task::LocalSet;
+use tracing::info;
 
 use super::args::ServeArgs;
+use super::{complain, demo, log};
+use crate::ledger::ServerState;
+use crate::outside::clock;
+use crate::outside::process::GuardCommand;
+use crate::running::hub::Hub;
+use crate::running::{Launchpad, Watched, watch};
+use crate::serve::listen::{self, Limits};
+use crate::serve::own::Own;
+use crate::serve::routes::{Sources, routes, with_manners};
+
+/// From one probe to the next, unless told otherwise.
+const INTERVAL: Duration = Duration::from_secs(60);
+/// The same for the demo, which should show something soon.
+const DEMO_INTERVAL: Duration = Duration::from_secs(10);
 
 pub(super) fn run(args: ServeArgs) -> ExitCode {
-    let _ = (args, super::demo::servers, super::log::begin);
-    ExitCode::from(2)
+    match serve(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => complain(&error),
+    }
+}
+
+/// Everything that can be wrong is found out before the first server is launched.
+fn serve(args: &ServeArgs) -> anyhow::Result<()> {
+    let servers = if args.demo {
+        demo::servers(args.interval.unwrap_or(DEMO_INTERVAL))?
+    } else {
+        vec![args.server.watched(args.interval.unwrap_or(INTERVAL))?]
+    };
+    let listener = listen::bind(&args.listen)?;
+    log::begin();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
+    let (stop, stopped) = watch::channel(false);
+    let launchpad = Arc::new(Launchpad::start(GuardCommand::own(), stopped.clone()).context("cannot launch anything")?);
+    let address = listener.local_addr().map_or_else(|_| args.listen.clone(), |a| a.to_string());
+    for server in &servers {
+        info!(server = server.name.as_str(), every = ?server.interval, "watching");
+    }
+    info!("listening on http://{address}/");
+    let local = LocalSet::new();
+    local.block_on(&runtime, serve_until_stopped(servers, listener, Arc::clone(&launchpad), stop, stopped))
+}
+
+async fn serve_until_stopped(
+    servers: Vec<Watched>,
+    listener: std::net::TcpListener,
+    launchpad: Arc<Launchpad>,
+    stop: watch::Sender<bool>,
+    mut stopped: watch::Receiver<bool>,
+) -> anyhow::Result<()> {
+    let now = clock::now();
+    let hub = Arc::new(Hub::new(servers.iter().map(|s| ServerState::new(s.name.clone(), s.terms())).collect()));
+    hub.update(|snapshot| snapshot.sidecar.started = now);
+    let own = Arc::new(Own::new(now).context("cannot set up metrics")?);
+    let router = with_manners(routes(Sources { hub: Arc::clone(&hub), own, now: clock::now }));
+    tokio::task::spawn_local(obey_signals(stop)?);
+    let probing = watch(servers, hub, launchpad, stopped.clone());
+    let serving = listen::run(listener, router, Limits::default(), async move {
+        let _ = stopped.wait_for(|stop| *stop).await;
+    });
+    let ((), served) = tokio::join!(probing, serving);
+    served.context("cannot serve HTTP")
+}
+
+/// The first signal ends everything politely. The second one ends stdiowatch at once: whatever still
+/// runs is then ended by its guard.
+fn obey_signals(stop: watch::Sender<bool>) -> anyhow::Result<impl Future<Output = ()>> {
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot handle signals")?;
+    let mut terminate = signal(SignalKind::terminate()).context("cannot handle signals")?;
+    let mut hangup = signal(SignalKind::hangup()).context("cannot handle signals")?;
+    Ok(async move {
+        loop {
+            let (name, number) = tokio::select! {
+                _ = interrupt.recv() => ("SIGINT", 2),
+                _ = terminate.recv() => ("SIGTERM", 15),
+                _ = hangup.recv() => ("SIGHUP", 1),
+            };
+            if *stop.borrow() {
+                std::process::exit(128 + number);
+            }
+            info!("{name}: ending what is running, then exiting; again to exit at once");
+            let _ = stop.send(true);
+        }
+    })
 }

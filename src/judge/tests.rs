@@ -1,0 +1,329 @@
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::*;
+use crate::probe::*;
+use crate::protocol::Era;
+use crate::protocol::json::Doc;
+use crate::protocol::mcp::{Flaw, ListKind, ToolFlaw, read_list};
+use crate::protocol::wire::{Fault, Place};
+use crate::words::{At, Redactor, ServerName};
+
+fn at(ms: u64) -> At {
+    At::after(Duration::from_millis(ms))
+}
+
+/// A launch in which nothing went wrong.
+fn launch() -> Launch {
+    let mut sound = Launch {
+        opening: Era::Legacy,
+        started: at(0),
+        spawned: Some(at(1)),
+        failure: None,
+        first_reply: Some(at(50)),
+        ready: Some(at(50)),
+        listed: Some(at(80)),
+        version: Some("2025-11-25".to_owned()),
+        greeting: Default::default(),
+        lists: Vec::new(),
+        seen: Vec::new(),
+        io: Io::default(),
+        stderr_tail: String::new(),
+        end: Some(End {
+            closed: Some(at(80)),
+            at: at(90),
+            by: EndedBy::Eof,
+            exit: Some(Exit::Code(0)),
+            swept: Swept::default(),
+            pipe_held: false,
+            usage: Usage::default(),
+        }),
+    };
+    sound.lists.push(tools(r#"[{"name":"a","inputSchema":{"type":"object"}}]"#));
+    sound
+}
+
+fn tools(json: &str) -> ListSeen {
+    let text = format!(r#"{{"tools":{json}}}"#);
+    let page = read_list(ListKind::Tools, Era::Legacy, Doc::parse(text.as_bytes()).unwrap().root());
+    ListSeen { kind: ListKind::Tools, items: page.items, complete: true, unknown: false }
+}
+
+fn seen(what: What) -> Seen {
+    let place = Some(Place { line: 1, offset: 0 });
+    Seen { at: at(60), phase: Phase::List, place, what, excerpt: Redactor::default().excerpt(b"what the server wrote"), times: 1 }
+}
+
+fn with(change: impl FnOnce(&mut Launch)) -> Observation {
+    let mut launch = launch();
+    change(&mut launch);
+    Observation { launches: vec![launch], judged: 0, total: Duration::from_millis(100), cancelled: false }
+}
+
+fn report_by(observation: &Observation, rules: &Rules, baseline: Option<&Baseline>) -> Report {
+    judge(&ServerName::new("s").unwrap(), String::new(), observation, rules, baseline)
+}
+
+fn report(observation: &Observation) -> Report {
+    report_by(observation, &Rules::default(), None)
+}
+
+fn codes(report: &Report) -> Vec<&'static str> {
+    report.findings.iter().map(|f| f.code).collect()
+}
+
+#[test]
+fn a_sound_server_passes_without_a_finding() {
+    let report = report(&with(|_| {}));
+    assert_eq!((report.verdict, report.reason, codes(&report)), (Verdict::Pass, None, vec![]));
+    assert_eq!(report.timings, Timings { spawn_ms: Some(1.0), startup_ms: Some(50.0), list_ms: Some(30.0), shutdown_ms: Some(10.0), total_ms: 100.0 });
+    assert_eq!(report.lists.tools, Some(1));
+}
+
+/// The code that each thing that can be seen leads to. A new one breaks the build here until it has
+/// a check.
+fn code_of(what: &What) -> &'static str {
+    match what {
+        What::Line(fault) => code_of_fault(fault),
+        What::Batch => "stdout.batch",
+        What::Echo { .. } => "stdout.noise",
+        What::OutputLimit { .. } => "stdout.too_large",
+        What::Unterminated { .. } => "stdout.unterminated",
+        What::Malformed { .. } => "rpc.malformed",
+        What::IdMismatch { .. } => "rpc.id_mismatch",
+        What::DuplicateReply { .. } => "rpc.duplicate_reply",
+        What::ReplyToNotification { .. } => "rpc.reply_to_notification",
+        What::ServerRequest { .. } => "rpc.server_request",
+        What::NotificationFirst { .. } => "mcp.notification_before_reply",
+        What::Refused { asked: Asked::List(ListKind::Prompts | ListKind::Resources | ListKind::ResourceTemplates), .. } => "list.unavailable",
+        What::Refused { .. } => "rpc.error",
+        What::Flawed { .. } => "mcp.invalid_result",
+        What::MissingFields { .. } => "mcp.missing_modern_field",
+        What::Contradiction { .. } => "mcp.contradictory_version",
+        What::NoCommonVersion { .. } => "version.unsupported",
+        What::Timeout(Timeout { limit: Limit::Total, .. }) => "timeout.total",
+        What::Timeout(Timeout { lines: 0, .. }) => "timeout.silent",
+        What::Timeout(_) => "timeout.noise",
+        What::Exited { after_reply: false, .. } => "exit.before_reply",
+        What::Exited { .. } => "exit.mid_session",
+        What::StdoutClosed { .. } => "exit.stdout_closed",
+        What::StdinClosed { .. } => "exit.stdin_closed",
+        What::CursorLoop { .. } => "list.cursor_loop",
+        What::Incomplete { .. } => "list.incomplete",
+        What::ChangedLoop { .. } => "list.changed_loop",
+        What::LateTools { .. } => "tools.late",
+        What::Volatile { .. } => "tools.volatile",
+        What::Tool { flaw: ToolFlaw::Invalid { .. }, .. } => "tools.invalid_schema",
+        What::Tool { flaw: ToolFlaw::DeadRef { .. }, .. } => "tools.dead_ref",
+        What::Tool { flaw: ToolFlaw::TooDeep, .. } => "tools.too_deep",
+        What::DuplicateName { .. } => "tools.duplicate_name",
+        What::ReplyAfterEof { .. } => "shutdown.reply_after_eof",
+    }
+}
+
+fn code_of_fault(fault: &Fault) -> &'static str {
+    match fault {
+        Fault::Noise => "stdout.noise",
+        Fault::NotJsonRpc => "stdout.not_jsonrpc",
+        Fault::Glued { .. } => "stdout.glued",
+        Fault::MultiLine { .. } => "stdout.multi_line",
+        Fault::LspFraming => "stdout.lsp_framing",
+        Fault::NotUtf8 { .. } => "stdout.not_utf8",
+        Fault::Bom => "stdout.bom",
+        Fault::NonFinite { .. } => "stdout.non_finite",
+        Fault::LoneSurrogate { .. } => "stdout.lone_surrogate",
+        Fault::DuplicateKey { .. } => "stdout.duplicate_key",
+        Fault::TooLong { .. } | Fault::TooManyValues => "stdout.too_large",
+        Fault::CrLf => "stdout.crlf",
+        Fault::Blank => "stdout.blank_line",
+    }
+}
+
+/// One of each.
+fn everything() -> Vec<What> {
+    let asked = Asked::List(ListKind::Tools);
+    let list = ListKind::Tools;
+    let name = || "a".to_owned();
+    let message = Redactor::default().excerpt(b"no");
+    let timeout = |limit, lines| Timeout { asked, limit, waited: Duration::from_secs(1), lines, unfinished: 0, newline_missing: false };
+    let lines = [
+        Fault::Noise, Fault::NotJsonRpc, Fault::Glued { at: 1, after: 0 }, Fault::MultiLine { lines: 2 }, Fault::LspFraming, Fault::NotUtf8 { at: 0 },
+        Fault::Bom, Fault::NonFinite { at: 0 }, Fault::LoneSurrogate { at: 0 }, Fault::DuplicateKey { pointer: name() }, Fault::TooLong { limit: 9 },
+        Fault::TooManyValues, Fault::CrLf, Fault::Blank,
+    ];
+    let mut all: Vec<What> = lines.into_iter().map(What::Line).collect();
+    all.extend([
+        What::Batch, What::Echo { method: "initialize" }, What::OutputLimit { limit: 9 }, What::Unterminated { length: 3 }, What::Malformed { problem: "x" },
+        What::IdMismatch { wanted: Some(name()), got: name() }, What::IdMismatch { wanted: None, got: name() }, What::DuplicateReply { id: name() },
+        What::ReplyToNotification { code: Some(-32601) }, What::ServerRequest { method: name() }, What::NotificationFirst { method: name() },
+        What::Refused { asked, code: Some(-32603), message: message.clone() },
+        What::Refused { asked: Asked::Initialize, code: None, message: message.clone() },
+        What::Refused { asked: Asked::List(ListKind::Prompts), code: Some(1), message },
+        What::Flawed { asked, flaw: Flaw { path: name(), wanted: "a string", got: "nothing" } },
+        What::MissingFields { asked, names: vec!["ttlMs"] }, What::Contradiction { version: name() }, What::NoCommonVersion { server: vec![] },
+        What::Timeout(timeout(Limit::Phase, 0)), What::Timeout(timeout(Limit::Phase, 2)), What::Timeout(timeout(Limit::Total, 0)),
+        What::Exited { asked, exit: Exit::Code(0), after_reply: false, held: false }, What::Exited { asked, exit: Exit::Signal(11), after_reply: true, held: true },
+        What::StdoutClosed { asked }, What::StdinClosed { asked }, What::CursorLoop { list }, What::Incomplete { list, why: "x" },
+        What::ChangedLoop { list }, What::LateTools { tools: 1 }, What::Volatile { list, item: name(), pointer: String::new() },
+        What::Tool { name: name(), flaw: ToolFlaw::Invalid { pointer: name(), wanted: "x" } },
+        What::Tool { name: name(), flaw: ToolFlaw::DeadRef { reference: name() } }, What::Tool { name: name(), flaw: ToolFlaw::TooDeep },
+        What::DuplicateName { list, name: name() }, What::ReplyAfterEof { asked },
+    ]);
+    all
+}
+
+#[test]
+fn whatever_can_be_seen_has_its_check_and_its_evidence() {
+    for what in everything() {
+        let code = code_of(&what);
+        let observation = with(|launch| {
+            launch.opening = Era::Modern;
+            launch.seen.push(seen(what.clone()));
+        });
+        let report = report(&observation);
+        assert_eq!(codes(&report), [code], "{what:?}");
+        let finding = &report.findings[0];
+        assert_eq!(finding.severity, check(code).unwrap().severity, "{code}");
+        assert!(finding.evidence.len() > 10 && finding.message.len() > 10, "{finding:?}");
+        assert_eq!(report.verdict, Verdict::of(finding.severity));
+        let fails = finding.severity == Severity::Fail;
+        assert_eq!(report.reason.is_some(), fails, "{code}");
+        assert_ne!(report.reason, Some(Reason::Policy), "{code}");
+    }
+}
+
+#[test]
+fn launch_errors_are_told_apart() {
+    let path = || PathBuf::from("/x/y");
+    for (error, code) in [
+        (LaunchError::NotFound { command: "x".into(), searched: Some("/bin".into()) }, "spawn.not_found"),
+        (LaunchError::NotFound { command: "./x".into(), searched: None }, "spawn.not_found"),
+        (LaunchError::InterpreterMissing { program: path(), interpreter: "/bin/zzz\\r".into() }, "spawn.interpreter_missing"),
+        (LaunchError::CwdMissing { cwd: path(), not_a_directory: true }, "spawn.cwd_missing"),
+        (LaunchError::Permission { path: path(), what: "its mode has no x" }, "spawn.permission"),
+        (LaunchError::ExecFormat { program: path() }, "spawn.exec_format"),
+        (LaunchError::Failed { error: "E2BIG".into() }, "spawn.failed"),
+        (LaunchError::Resources { error: "EMFILE".into() }, "probe.resources"),
+    ] {
+        let ours = code == "probe.resources";
+        let report = report(&with(|launch| {
+            (launch.spawned, launch.first_reply, launch.ready, launch.listed, launch.end) = (None, None, None, None, None);
+            launch.lists.clear();
+            launch.failure = Some(error);
+        }));
+        assert_eq!(codes(&report), [code]);
+        assert_eq!(report.verdict, if ours { Verdict::Unknown } else { Verdict::Fail });
+        assert_eq!(report.reason, if ours { None } else { Some(Reason::SpawnFailed) });
+        assert_eq!(report.spawns, 0);
+    }
+}
+
+#[test]
+fn endings_are_judged_by_what_it_took() {
+    let ended = |by, exit| {
+        codes(&report(&with(|launch| {
+            let end = launch.end.as_mut().unwrap();
+            (end.by, end.exit) = (by, Some(exit));
+        })))
+    };
+    assert_eq!(ended(EndedBy::Eof, Exit::Code(1)), ["shutdown.exit_nonzero"]);
+    assert_eq!(ended(EndedBy::Eof, Exit::Signal(11)), ["shutdown.crashed"]);
+    assert_eq!(ended(EndedBy::Sigterm, Exit::Signal(15)), ["shutdown.needed_term"], "a death by our own signal is no crash");
+    assert_eq!(ended(EndedBy::Sigterm, Exit::Code(1)), ["shutdown.needed_term"]);
+    assert_eq!(ended(EndedBy::Sigkill, Exit::Signal(9)), ["shutdown.needed_kill"]);
+    assert_eq!(ended(EndedBy::Itself, Exit::Code(0)), Vec::<&str>::new());
+}
+
+#[test]
+fn what_a_server_leaves_is_told_apart() {
+    let leftover = Leftover { pid: 7, name: "sleep".into() };
+    let report = report(&with(|launch| {
+        let end = launch.end.as_mut().unwrap();
+        end.swept = Swept { in_group: vec![leftover.clone()], escaped: vec![leftover.clone(), leftover], survivors: vec![] };
+        end.pipe_held = true;
+    }));
+    assert_eq!(codes(&report), ["shutdown.left_group", "shutdown.left_escaped", "shutdown.pipe_held"]);
+    let shutdown = report.shutdown.unwrap();
+    assert_eq!((shutdown.leftover_group, shutdown.leftover_escaped, shutdown.pipe_held), (1, 2, true));
+}
+
+#[test]
+fn the_reason_is_that_of_the_first_failure_in_time() {
+    let report = report(&with(|launch| {
+        launch.seen.push(Seen { at: at(70), ..seen(What::StdoutClosed { asked: Asked::Initialize }) });
+        launch.seen.push(Seen { at: at(60), ..seen(What::Line(Fault::Noise)) });
+        launch.seen.push(Seen { at: at(10), ..seen(What::Line(Fault::Blank)) });
+    }));
+    assert_eq!(codes(&report), ["stdout.blank_line", "stdout.noise", "exit.stdout_closed"]);
+    assert_eq!((report.verdict, report.reason), (Verdict::Fail, Some(Reason::StdoutViolation)));
+}
+
+#[test]
+fn severities_can_be_changed() {
+    let noisy = with(|launch| launch.seen.push(seen(What::Line(Fault::Noise))));
+    let rules = |code: &str, level| Rules { severity: [(code.to_owned(), level)].into(), ..Rules::default() };
+    let report = |o: &Observation, rules: Rules| report_by(o, &rules, None);
+    assert_eq!(report(&noisy, rules("stdout.noise", Severity::Warn)).verdict, Verdict::Warn);
+    assert_eq!(report(&noisy, rules("stdout.noise", Severity::Info)).verdict, Verdict::Pass);
+    let slow_end = with(|launch| launch.end.as_mut().unwrap().by = EndedBy::Sigterm);
+    let strict = report(&slow_end, rules("shutdown.needed_term", Severity::Fail));
+    assert_eq!((strict.verdict, strict.reason), (Verdict::Fail, Some(Reason::Policy)));
+}
+
+#[test]
+fn what_explains_a_failure_takes_its_place() {
+    let mut stopped = with(|launch| launch.seen.push(seen(What::Line(Fault::Noise))));
+    stopped.cancelled = true;
+    let report = report(&stopped);
+    assert_eq!((report.verdict, report.reason), (Verdict::Unknown, None));
+    assert!(report.findings.iter().all(|f| f.severity == Severity::Unknown));
+    assert_eq!(codes(&report), ["stdout.noise", "probe.cancelled"]);
+}
+
+#[test]
+fn objectives_are_held_against_what_was_measured() {
+    let rules = Rules { objectives: [("startup", Duration::from_millis(40)), ("list", Duration::from_secs(9))].into(), ..Rules::default() };
+    let slow = report_by(&with(|_| {}), &rules, None);
+    assert_eq!((codes(&slow), slow.verdict), (vec!["latency.slow"], Verdict::Warn));
+    assert!(slow.findings[0].message.contains("0.050 s"));
+}
+
+#[test]
+fn drift_is_what_differs_from_the_baseline() {
+    let before = r#"[{"name":"a","description":"x","inputSchema":{"type":"object"}},{"name":"b","inputSchema":{"type":"object"}}]"#;
+    let base = with(|launch| launch.lists = vec![tools(before)]);
+    let baseline = Baseline::of(base.judged().unwrap()).unwrap();
+    let against = |now: &str| report_by(&with(|launch| launch.lists = vec![tools(now)]), &Rules::default(), Some(&baseline));
+    assert_eq!(against(before).drift.status, DriftStatus::Same);
+    let reordered = against(r#"[{"name":"b","inputSchema":{"type":"object"}},{"name":"a","description":"x","inputSchema":{"type":"object"}}]"#);
+    assert_eq!((codes(&reordered), reordered.verdict), (vec!["drift.order"], Verdict::Pass));
+    let changed = against(r#"[{"name":"a","description":"y","inputSchema":{"type":"object"}},{"name":"c","inputSchema":{"type":"object"}}]"#);
+    assert_eq!(codes(&changed), ["drift.added", "drift.removed", "drift.changed"]);
+    assert_eq!((changed.drift.added, changed.drift.removed), (vec!["c".to_owned()], vec!["b".to_owned()]));
+    assert_eq!(changed.drift.changed, [Changed { tool: "a".into(), path: "/description".into(), class: "description" }]);
+    let modern = with(|launch| {
+        launch.opening = Era::Modern;
+        launch.lists = vec![tools("[]")];
+    });
+    assert_eq!(codes(&report_by(&modern, &Rules::default(), Some(&baseline))), ["drift.not_comparable"]);
+}
+
+#[test]
+fn a_list_that_was_cut_is_no_baseline() {
+    let cut = with(|launch| launch.lists[0].complete = false);
+    assert!(Baseline::of(cut.judged().unwrap()).is_none());
+    assert!(!report(&cut).schema.unwrap().complete);
+    let none = with(|launch| launch.lists.clear());
+    assert!(report(&none).schema.is_none());
+}
+
+#[test]
+fn codes_are_unique_and_explained() {
+    let mut seen = std::collections::BTreeSet::new();
+    for check in CHECKS.iter() {
+        assert!(seen.insert(check.code), "{} twice", check.code);
+        assert!(check.about.ends_with('.') && check.mend.ends_with(['.', '?']), "{}", check.code);
+        let (family, name) = check.code.split_once('.').unwrap();
+        assert!(!family.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{}", check.code);
+    }
+}

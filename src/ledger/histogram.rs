@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 /// Upper bounds of the buckets, in seconds: a hello server in Rust starts in 0.01, a cold `npx` in 60.
-pub const BOUNDS: [f64; 14] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0];
+const BOUNDS: [f64; 14] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0];
 
 /// Durations, counted by size, as a Prometheus histogram.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,0 +1,125 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::*;
+use crate::judge::{Report, Rules, Verdict, judge};
+use crate::probe::{Observation, Phase};
+use crate::words::{Moment, ServerName};
+
+fn terms(failures: u32, successes: u32) -> Terms {
+    Terms {
+        interval: Duration::from_secs(60),
+        timeouts: vec![(Phase::Handshake, Duration::from_secs(30))],
+        total: Duration::from_secs(180),
+        failures,
+        successes,
+    }
+}
+
+fn state(failures: u32, successes: u32) -> ServerState {
+    ServerState::new(ServerName::new("s").unwrap(), terms(failures, successes))
+}
+
+fn at(seconds: u64) -> Moment {
+    Moment { up: Duration::from_secs(seconds), unix_ms: i64::try_from(seconds * 1000).unwrap() }
+}
+
+fn report(verdict: Verdict) -> Report {
+    let nothing = Observation { launches: vec![], judged: 0, total: Duration::from_secs(1), cancelled: false };
+    Report { verdict, ..judge(&ServerName::new("s").unwrap(), String::new(), &nothing, &Rules::default(), None) }
+}
+
+fn apply(state: &mut ServerState, verdict: Verdict, seconds: u64) -> Option<Option<Verdict>> {
+    state.apply(Fact { report: Arc::new(report(verdict)), at: at(seconds), listed: None, next_in: Duration::from_secs(60), backoff: Duration::ZERO })
+}
+
+#[test]
+fn nothing_is_known_before_the_first_probe() {
+    let state = state(1, 1);
+    assert_eq!(state.health(at(0)), Health::NotProbed);
+    assert!(!state.health(at(0)).is_up());
+}
+
+#[test]
+fn a_change_of_what_a_server_counts_as_is_told_once() {
+    let mut s = state(1, 1);
+    assert_eq!(apply(&mut s, Verdict::Pass, 1), Some(None));
+    assert_eq!(apply(&mut s, Verdict::Pass, 2), None);
+    assert_eq!(apply(&mut s, Verdict::Fail, 3), Some(Some(Verdict::Pass)));
+    assert_eq!((s.since, s.consecutive_failures), (Some(at(3)), 1));
+    assert_eq!(apply(&mut s, Verdict::Warn, 4), Some(Some(Verdict::Fail)));
+    assert_eq!((s.consecutive_failures, s.last_success), (0, Some(at(4))));
+}
+
+#[test]
+fn thresholds_hold_a_change_back_and_keep_the_raw_result() {
+    let mut s = state(3, 2);
+    apply(&mut s, Verdict::Pass, 1);
+    assert_eq!(apply(&mut s, Verdict::Fail, 2), None);
+    assert_eq!(apply(&mut s, Verdict::Fail, 3), None);
+    assert_eq!(s.health(at(3)), Health::Known(Verdict::Pass));
+    assert_eq!(s.report().unwrap().verdict, Verdict::Fail);
+    assert_eq!(apply(&mut s, Verdict::Fail, 4), Some(Some(Verdict::Pass)));
+    assert_eq!(apply(&mut s, Verdict::Pass, 5), None);
+    assert_eq!(apply(&mut s, Verdict::Pass, 6), Some(Some(Verdict::Fail)));
+    let mut first = state(3, 2);
+    assert_eq!(apply(&mut first, Verdict::Fail, 1), Some(None), "a server that never was well is not given credit");
+}
+
+#[test]
+fn an_unknown_outcome_is_shown_and_blames_nobody() {
+    let mut s = state(2, 1);
+    apply(&mut s, Verdict::Pass, 1);
+    apply(&mut s, Verdict::Fail, 2);
+    apply(&mut s, Verdict::Unknown, 3);
+    assert_eq!((s.consecutive_failures, s.unknown, s.probes), (1, 1, 3));
+    assert!(!s.health(at(3)).is_up());
+    assert_eq!(apply(&mut s, Verdict::Fail, 4), Some(Some(Verdict::Unknown)));
+}
+
+#[test]
+fn a_verdict_expires_by_itself() {
+    let mut s = state(1, 1);
+    apply(&mut s, Verdict::Pass, 100);
+    // The next probe is due in 60 s and may take 180 s; then half an interval and 5 s of grace.
+    assert_eq!(s.health(at(374)), Health::Known(Verdict::Pass));
+    assert_eq!(s.health(at(375)), Health::Stale { was: Verdict::Pass });
+    assert_eq!(s.health(at(375)).verdict(), Verdict::Unknown);
+}
+
+#[test]
+fn history_keeps_troubles_longer() {
+    let mut s = state(1, 1);
+    apply(&mut s, Verdict::Fail, 1);
+    for n in 0..200 {
+        apply(&mut s, Verdict::Pass, 10 + n);
+    }
+    let entries: Vec<_> = s.history.entries().collect();
+    assert_eq!((entries.len(), entries[0].verdict, entries[0].at), (61, Verdict::Fail, at(1)));
+    for n in 0..500 {
+        apply(&mut s, Verdict::Fail, 1000 + n);
+    }
+    assert_eq!(s.history.entries().count(), 80);
+}
+
+#[test]
+fn histograms_count_what_is_not_above_a_bound() {
+    let mut h = Histogram::default();
+    for ms in [10, 11, 1000, 400_000] {
+        h.observe(Duration::from_millis(ms));
+    }
+    let cumulative: Vec<(f64, u64)> = h.cumulative().collect();
+    assert_eq!((cumulative[0], cumulative[1], cumulative[6], cumulative[13]), ((0.01, 1), (0.02, 2), (1.0, 3), (300.0, 3)));
+    assert_eq!(h.count(), 4);
+    assert!((h.sum() - 401.021).abs() < 1e-9);
+}
+
+#[test]
+fn servers_are_found_by_name() {
+    let names = ["b", "a", "c"];
+    let mut servers: Vec<_> = names.map(|n| Arc::new(ServerState::new(ServerName::new(n).unwrap(), terms(1, 1)))).into();
+    servers.sort_by(|a, b| a.name.cmp(&b.name));
+    let snapshot = Snapshot { servers, ..Snapshot::default() };
+    assert_eq!(snapshot.server("b").unwrap().name.as_str(), "b");
+    assert!(snapshot.server("d").is_none());
+}

@@ -152,10 +152,15 @@ impl Session {
 
     /// A reply to nothing that is pending.
     fn unexpected(&mut self, now: At, place: Place, wanted: Option<&Id>, id: &Id, message: &Message<'_>, bytes: &[u8]) {
-        let what = match &message.shape {
-            Shape::Error { code, .. } if *id == Id::Null && self.notified => What::ReplyToNotification { code: *code },
-            _ if self.answered.contains(id) => What::DuplicateReply { id: id.to_string() },
-            _ => return self.mismatch(now, place, wanted, id, bytes),
+        let what = if let Shape::Error { code, .. } = &message.shape
+            && *id == Id::Null
+            && self.notified
+        {
+            What::ReplyToNotification { code: *code }
+        } else if self.answered.contains(id) {
+            What::DuplicateReply { id: id.to_string() }
+        } else {
+            return self.mismatch(now, place, wanted, id, bytes);
         };
         self.note_at(now, Some(place), what, bytes);
     }

@@ -163,7 +163,7 @@ impl Watcher {
 fn first_point(server: &Watched, first: Duration) -> Duration {
     let interval = server.interval.as_nanos().max(1);
     let hash = Digest::of(server.name.as_str().as_bytes()).first_48_bits();
-    let phase = u128::from(hash) * interval >> 48;
+    let phase = (u128::from(hash) * interval) >> 48;
     let earliest = first.as_nanos() + interval / 2;
     let after = phase + (earliest.saturating_sub(phase)).div_ceil(interval) * interval;
     Duration::from_nanos(u64::try_from(after).unwrap_or(u64::MAX)).saturating_sub(server.interval)

@@ -121,7 +121,7 @@ fn text(overall: Verdict, servers: &[&Arc<ServerState>], now: Moment) -> String 
 fn json(overall: Verdict, servers: &[&Arc<ServerState>], now: Moment, verbose: bool, notes: Vec<String>) -> String {
     let rest = Rest { checks: Checks { servers, now, verbose }, notes };
     // The ledger's numbers are finite and its keys are strings: this cannot go wrong.
-    let rest = serde_json::to_string(&rest).unwrap_or_else(|_| "{}".to_owned());
+    let rest = serde_json::to_string(&rest).unwrap_or_else(|_| "{\"checks\":{}}".to_owned());
     format!("{{\"status\":\"{overall}\",{}\n", &unmistakable::json(&rest)[1..])
 }
 

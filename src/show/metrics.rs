@@ -118,7 +118,7 @@ pub const METRICS: &[Metric] = &[
         |s, _, out| for skip in Skip::ALL { out.put_with(&[skip.as_str()], count(s.skipped.get(&skip))) }),
     metric("stdiowatch_findings_total", Counter, &["code"],
         "Probes in which something was found, by its code (see stdiowatch explain).",
-        |s, _, out| for check in CHECKS { out.put_with(&[check.code], count(s.findings.get(check.code))) }),
+        |s, _, out| for check in CHECKS.iter() { out.put_with(&[check.code], count(s.findings.get(check.code))) }),
     metric("stdiowatch_startup_duration_seconds", Kind::Histogram, &[],
         "From the launch of the server to its first valid reply.",
         |s, _, out| out.put_histogram(&s.startup)),

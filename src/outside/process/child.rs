@@ -1,52 +1,45 @@
 //! A launched server: its three streams and its end, all to be waited for in one `select!`.
 
+use std::future::{pending, poll_fn};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::pin::Pin;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::task::Poll;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::io::Errno;
+use rustix::net::Shutdown;
 use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Sleep, sleep};
 
 use super::leader::Signal;
 use super::spec::StdioKind;
-use super::stdio::watched;
+use super::stdio::Watched;
 use super::sweep::Tree;
 use crate::probe::{Exit, Swept, Usage};
 
-/// A launched server. Every wait can be dropped and begun again without losing anything.
+/// A launched server. Every wait can be dropped and begun again without losing anything; all of them
+/// belong in one task.
 ///
 /// To be ended by [`sweep`](Child::sweep). Dropped without it, its whole tree is killed and reaped on
 /// the spot, which may stall the thread for some milliseconds.
 pub struct Child {
     stdin: Stdin,
-    stdout: AsyncFd<OwnedFd>,
-    stderr: AsyncFd<OwnedFd>,
-    /// A stream has come to its end: the process may have, too.
-    ended: AtomicBool,
-    /// When to have the runtime watch what it need not for a server that is quick: its exit and the
-    /// other end of its stdin, both of which are mostly seen as the end of its stdout as well.
-    late: Instant,
+    stdout: Watched,
+    stderr: Watched,
+    quick: Quick,
     tree: Tree,
 }
-
-/// See [`Child::late`].
-const LATE: Duration = Duration::from_millis(20);
 
 impl Child {
     pub(super) fn new(ours: [OwnedFd; 3], kind: StdioKind, tree: Tree) -> io::Result<Child> {
         let [stdin, stdout, stderr] = ours;
-        Ok(Child {
-            stdin: Stdin::new(stdin, kind),
-            stdout: watched(stdout, Interest::READABLE)?,
-            stderr: watched(stderr, Interest::READABLE)?,
-            ended: AtomicBool::new(false),
-            late: sleep(LATE).deadline(),
-            tree,
-        })
+        let (stdout, stderr) = (Watched::new(stdout), Watched::new(stderr));
+        stdout.watch(Interest::READABLE)?;
+        Ok(Child { stdin: Stdin::new(stdin, kind), stdout, stderr, quick: Quick::new(), tree })
     }
 
     /// The pid, which is the number of its process group too.
@@ -61,16 +54,17 @@ impl Child {
     ///
     /// As read(2).
     pub async fn read_stdout(&self, into: &mut [u8]) -> io::Result<usize> {
-        self.noted(read(&self.stdout, into).await)
+        self.quick.noted(self.stdout.read(into).await)
     }
 
-    /// Reads from stderr; 0 is its end.
+    /// Reads from stderr; 0 is its end. Begins [a moment](LATE) after the launch.
     ///
     /// # Errors
     ///
     /// As read(2).
     pub async fn read_stderr(&self, into: &mut [u8]) -> io::Result<usize> {
-        self.noted(read(&self.stderr, into).await)
+        self.quick.over().await;
+        self.quick.noted(self.stderr.read(into).await)
     }
 
     /// Reads what is in stdout at this moment.
@@ -79,7 +73,7 @@ impl Child {
     ///
     /// `WouldBlock` where that is nothing; else as read(2).
     pub fn try_read_stdout(&self, into: &mut [u8]) -> io::Result<usize> {
-        Ok(rustix::io::retry_on_intr(|| rustix::io::read(self.stdout.get_ref(), &mut *into))?)
+        self.stdout.try_read(into)
     }
 
     /// Reads what is in stderr at this moment.
@@ -88,15 +82,7 @@ impl Child {
     ///
     /// `WouldBlock` where that is nothing; else as read(2).
     pub fn try_read_stderr(&self, into: &mut [u8]) -> io::Result<usize> {
-        Ok(rustix::io::retry_on_intr(|| rustix::io::read(self.stderr.get_ref(), &mut *into))?)
-    }
-
-    /// Remembers the end of a stream.
-    fn noted(&self, read: io::Result<usize>) -> io::Result<usize> {
-        if !matches!(read, Ok(1..)) {
-            self.ended.store(true, Relaxed);
-        }
-        read
+        self.stderr.try_read(into)
     }
 
     /// Writes to stdin what fits; says how much that was.
@@ -105,20 +91,14 @@ impl Child {
     ///
     /// `BrokenPipe` where nobody reads it any more, or it was closed; else as write(2).
     pub async fn write_stdin(&self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.stdin.write(bytes).await;
-        if written.is_err() {
-            self.ended.store(true, Relaxed);
-        }
-        written
+        self.quick.noted(self.stdin.write(bytes).await)
     }
 
     /// Waits until nobody can read stdin any more. Never comes after [`close_stdin`](Child::close_stdin).
     pub async fn stdin_broken(&self) {
-        if !self.ended.load(Relaxed) {
-            sleep_until(self.late).await;
-        }
+        self.quick.over().await;
         self.stdin.broken().await;
-        self.ended.store(true, Relaxed);
+        self.quick.end();
     }
 
     /// Ends the server's input.
@@ -129,15 +109,26 @@ impl Child {
     /// Waits for the end of the launched process. It is left a zombie, so that its pid and its group
     /// stay its own; its streams may have more to read, and be held open by others.
     pub async fn exited(&self) -> Exit {
-        if self.ended.load(Relaxed) {
-            if let Some(exit) = self.tree.leader().seen_dead() {
-                return exit;
-            }
-        } else {
-            sleep_until(self.late).await;
+        self.quick.over().await;
+        if self.quick.ended.swap(false, Relaxed)
+            && let Some(exit) = self.dying()
+        {
+            return exit;
         }
         self.tree.guard();
         self.tree.leader().exited().await
+    }
+
+    /// The end of a process whose streams have just ended. Woken by these we run where it ran, and it
+    /// is dead as soon as it has run on: to let it is cheaper than to have the runtime wait.
+    fn dying(&self) -> Option<Exit> {
+        for _ in 0..2 {
+            if let Some(exit) = self.tree.leader().seen_dead() {
+                return Some(exit);
+            }
+            rustix::thread::sched_yield();
+        }
+        None
     }
 
     /// Signals the server's process group.
@@ -150,7 +141,8 @@ impl Child {
     }
 
     /// Looks at the memory of the server and its descendants, for [`Usage::max_rss`], and notes who
-    /// these are. To be called while they live, so before stdin is closed. Costs some 20 µs for each.
+    /// these are. To be called while they live, so before stdin is closed. Costs some 20 µs for each,
+    /// as much as all the reading and writing of a short probe.
     pub fn measure(&self) {
         self.tree.measure();
     }
@@ -167,53 +159,89 @@ impl Child {
     }
 }
 
-/// Reads once there is something to read.
-async fn read(stream: &AsyncFd<OwnedFd>, into: &mut [u8]) -> io::Result<usize> {
-    loop {
-        let mut ready = stream.readable().await?;
-        match rustix::io::read(stream.get_ref(), &mut *into) {
-            // A stream that gave less than it was asked for is empty (epoll(7), question 9): the read
-            // that would only say EAGAIN is saved. Its end stays known to the runtime.
-            Ok(len) if len > 0 && len < into.len() => {
-                ready.clear_ready();
-                return Ok(len);
-            }
-            Ok(len) => return Ok(len),
-            Err(Errno::AGAIN) => ready.clear_ready(),
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno.into()),
+/// How long a server is given to be quick: to answer and be gone without anything but its stdout
+/// having been watched. Then its exit, its stderr and the other end of its stdin are watched too, or as
+/// soon as one of its streams ends, by which most exits are seen. A server that fills the 64 KiB of its
+/// stderr meanwhile waits for the rest of it.
+///
+/// What is saved is a third of what a probe of a quick server costs us.
+const LATE: Duration = Duration::from_millis(20);
+
+/// Whether a server may still be quick.
+struct Quick {
+    over: AtomicBool,
+    /// A stream has come to its end, and nobody has looked yet whether the process has.
+    ended: AtomicBool,
+    /// One timer for all waits, however often these are begun again.
+    timer: Mutex<Pin<Box<Sleep>>>,
+}
+
+impl Quick {
+    fn new() -> Quick {
+        Quick {
+            over: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
+            timer: Mutex::new(Box::pin(sleep(LATE))),
         }
+    }
+
+    /// Waits until it is not quick any more.
+    async fn over(&self) {
+        poll_fn(|context| {
+            if self.over.load(Relaxed) || self.timer.lock().as_mut().poll(context).is_ready() {
+                self.over.store(true, Relaxed);
+                return Poll::Ready(());
+            }
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Notes that a stream has come to its end.
+    fn end(&self) {
+        self.ended.store(true, Relaxed);
+        self.over.store(true, Relaxed);
+    }
+
+    /// Notes the end of a stream, if `done` is one.
+    fn noted(&self, done: io::Result<usize>) -> io::Result<usize> {
+        if !matches!(done, Ok(1..)) {
+            self.end();
+        }
+        done
     }
 }
 
 /// The writing end of a server's stdin.
 struct Stdin {
     kind: StdioKind,
-    stream: Option<OwnedFd>,
+    /// Watched for its end only: were it watched for room too, each read by the server would wake us.
+    stream: Option<Watched>,
     /// The same, when its writing direction has been shut down.
-    shut: Option<OwnedFd>,
-    /// A second descriptor of it, watched for its end only: were it watched for room too, each read by
-    /// the server would wake us.
-    end: OnceLock<AsyncFd<OwnedFd>>,
-    /// A third, watched for room: made when it has been full once.
-    room: OnceLock<AsyncFd<OwnedFd>>,
+    shut: Option<Watched>,
+    /// A second descriptor of it, watched for room: made when it has been full once.
+    room: OnceLock<Watched>,
 }
 
 impl Stdin {
     fn new(stream: OwnedFd, kind: StdioKind) -> Stdin {
-        Stdin { kind, stream: Some(stream), shut: None, end: OnceLock::new(), room: OnceLock::new() }
+        Stdin { kind, stream: Some(Watched::new(stream)), shut: None, room: OnceLock::new() }
     }
 
     async fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         let Some(stream) = &self.stream else { return Err(Errno::PIPE.into()) };
-        match rustix::io::retry_on_intr(|| rustix::io::write(stream, bytes)) {
+        match rustix::io::retry_on_intr(|| rustix::io::write(stream.fd(), bytes)) {
             Err(Errno::AGAIN) => {}
             written => return Ok(written?),
         }
-        let room = watch_again(stream, &self.room, Interest::WRITABLE)?;
+        if self.room.get().is_none() {
+            let _ = self.room.set(Watched::new(stream.fd().try_clone()?));
+        }
+        let Some(room) = self.room.get() else { return Err(Errno::PIPE.into()) };
+        let watched = room.watch(Interest::WRITABLE)?;
         loop {
-            let mut ready = room.writable().await?;
-            match rustix::io::write(stream, bytes) {
+            let mut ready = watched.writable().await?;
+            match rustix::io::write(room.fd(), bytes) {
                 Err(Errno::AGAIN) => ready.clear_ready(),
                 Err(Errno::INTR) => {}
                 written => return Ok(written?),
@@ -222,9 +250,9 @@ impl Stdin {
     }
 
     async fn broken(&self) {
-        let end = self.stream.as_ref().and_then(|stream| watch_again(stream, &self.end, Interest::READABLE).ok());
-        // A descriptor that cannot be had: the next write will tell.
-        let Some(end) = end else { return std::future::pending().await };
+        // A descriptor that cannot be watched: the next write will tell.
+        let end = self.stream.as_ref().and_then(|stream| stream.watch(Interest::READABLE).ok());
+        let Some(end) = end else { return pending().await };
         loop {
             // A pipe's last reader is gone: EPOLLERR; a socket's peer: EPOLLHUP.
             let Ok(mut ready) = end.ready(Interest::READABLE | Interest::ERROR).await else { return };
@@ -240,26 +268,11 @@ impl Stdin {
     /// As the clients do: those that have pipes close theirs, those that have sockets (Node's
     /// `stdin.end()`) shut down one direction and hold on to them until the server is gone.
     fn close(&mut self) {
-        self.end.take();
         self.room.take();
-        if let Some(stream) = self.stream.take()
-            && self.kind == StdioKind::Socketpair
-        {
-            let _ = rustix::net::shutdown(&stream, rustix::net::Shutdown::Write);
+        let stream = self.stream.take();
+        if let (Some(stream), StdioKind::Socketpair) = (stream, self.kind) {
+            let _ = rustix::net::shutdown(stream.fd(), Shutdown::Write);
             self.shut = Some(stream);
         }
     }
-}
-
-/// A second descriptor of `stream`, watched by the runtime from the first time on that it is asked for.
-fn watch_again<'a>(
-    stream: &OwnedFd,
-    cell: &'a OnceLock<AsyncFd<OwnedFd>>,
-    interest: Interest,
-) -> io::Result<&'a AsyncFd<OwnedFd>> {
-    if let Some(watched) = cell.get() {
-        return Ok(watched);
-    }
-    let second = watched(stream.try_clone()?, interest)?;
-    Ok(cell.get_or_init(|| second))
 }

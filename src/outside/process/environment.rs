@@ -109,10 +109,10 @@ mod tests {
     #[test]
     fn the_path_is_the_servers_own() {
         let mut spec = LaunchSpec { env_mode: EnvMode::Clean, ..LaunchSpec::default() };
-        assert_eq!(Environment::of(&spec).path(), "/bin:/usr/bin");
+        assert_eq!(Environment::of(&spec).path(), OsStr::new("/bin:/usr/bin"));
         spec.env_mode = EnvMode::Sdk;
         assert_eq!(Environment::of(&spec).path(), env::var_os("PATH").unwrap().as_os_str());
         spec.env = vec![("PATH".to_owned(), "/a".to_owned()), ("PATH".to_owned(), String::new())];
-        assert_eq!(Environment::of(&spec).path(), "");
+        assert_eq!(Environment::of(&spec).path(), OsStr::new(""));
     }
 }

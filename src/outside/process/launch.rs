@@ -13,6 +13,7 @@ use nix::sched::CloneFlags;
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 
+use super::binaries::Binaries;
 use super::child::Child;
 use super::environment::Environment;
 use super::family::Family;
@@ -37,6 +38,7 @@ pub struct Launcher {
     family: Arc<Family>,
     guard: Guard,
     home: Home,
+    binaries: Binaries,
 }
 
 impl Launcher {
@@ -49,7 +51,8 @@ impl Launcher {
     /// is tried again at each launch: see [`Launcher::guard_running`].
     pub fn start(guard: GuardCommand) -> io::Result<Launcher> {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
-        let launcher = Launcher { family: Arc::new(Family::new()?), guard: Guard::new(guard), home: Home::new() };
+        let family = Arc::new(Family::new()?);
+        let launcher = Launcher { family, guard: Guard::new(guard), home: Home::new(), binaries: Binaries::default() };
         let _ = launcher.guard_running();
         Ok(launcher)
     }
@@ -79,7 +82,7 @@ impl Launcher {
         let cwd = spec.cwd.as_deref().zip(dir.as_ref());
         let environment = Environment::of(spec);
         let path = environment.path();
-        let place = Place::new(cwd, &path);
+        let place = Place::new(cwd, &path, &self.binaries);
         let program = place.resolve(&spec.command)?;
         let stdio = Stdio::new(spec.stdio).map_err(resolve::resources)?;
         let mark = self.family.next_mark();

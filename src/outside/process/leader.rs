@@ -1,18 +1,15 @@
 //! The launched process itself, which leads its group: watched, signalled, reaped.
 
-use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, WaitIdStatus};
 use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
 use tokio::time::sleep;
 
 use super::family;
-use super::stdio::watched;
+use super::stdio::Watched;
 use crate::probe::Exit;
 
 /// How often a process is looked at that cannot be watched for want of a descriptor.
@@ -41,7 +38,7 @@ pub(super) struct Leader {
     pid: Pid,
     /// Made when it has to be waited for (a descriptor, an inode, an entry in the runtime: a tenth of
     /// what a short probe costs): where it is `None` there was no descriptor to be had.
-    pidfd: OnceLock<Option<AsyncFd<OwnedFd>>>,
+    pidfd: OnceLock<Option<Watched>>,
     exit: OnceLock<Exit>,
 }
 
@@ -54,10 +51,6 @@ impl Leader {
         self.pid.as_raw_nonzero().get().cast_unsigned()
     }
 
-    pub(super) fn pid(&self) -> Pid {
-        self.pid
-    }
-
     /// Signals its whole group. The number is its own as long as it is not reaped.
     pub(super) fn signal_group(&self, signal: Signal) -> Result<(), Errno> {
         rustix::process::kill_process_group(self.pid, signal.into())
@@ -65,12 +58,13 @@ impl Leader {
 
     /// Waits for its end, and leaves it a zombie.
     pub(super) async fn exited(&self) -> Exit {
-        let pidfd = self.pidfd.get_or_init(|| self.watch().ok());
+        let pidfd = self.pidfd.get_or_init(|| self.watch()).as_ref();
+        let watched = pidfd.and_then(|pidfd| pidfd.watch(Interest::READABLE).ok());
         loop {
             if let Some(exit) = self.exit.get() {
                 return *exit;
             }
-            let Some(pidfd) = pidfd else {
+            let Some(watched) = watched else {
                 if let Some(exit) = self.seen_dead() {
                     return exit;
                 }
@@ -78,7 +72,7 @@ impl Leader {
                 continue;
             };
             // The runtime is being shut down where this is an error.
-            let Ok(mut ready) = pidfd.readable().await else { return std::future::pending().await };
+            let Ok(mut ready) = watched.readable().await else { return std::future::pending().await };
             if let Some(exit) = self.seen_dead() {
                 return exit;
             }
@@ -86,8 +80,9 @@ impl Leader {
         }
     }
 
-    fn watch(&self) -> io::Result<AsyncFd<OwnedFd>> {
-        watched(rustix::process::pidfd_open(self.pid, PidfdFlags::empty())?, Interest::READABLE)
+    fn watch(&self) -> Option<Watched> {
+        let pidfd = Watched::new(rustix::process::pidfd_open(self.pid, PidfdFlags::empty()).ok()?);
+        pidfd.watch(Interest::READABLE).is_ok().then_some(pidfd)
     }
 
     /// Its end, if that has come. A leader of which some thread lives on is not dead.

@@ -4,6 +4,7 @@
 //! spec         what to launch: LaunchSpec, EnvMode, StdioKind
 //! environment  the environment that the server gets, and the PATH in it
 //! resolve      command → file, or which of the mistakes it is that the kernel calls ENOENT
+//! binaries     files known to have no such line, so that they are not read each time
 //! format       the first bytes of that file: its `#!` line, the loader that an ELF asks for
 //! stdio        the three pipes (or socket pairs) between us and the server
 //! launch       Launcher: one on the thread that launches, the only place that starts a process
@@ -25,6 +26,7 @@
 //! - `Command` gets no hook, no user, no group: each makes std fork, which copies our page tables
 //!   and runs a file without `#!` by the shell (glibc's `execvp`), unlike `posix_spawn`.
 
+mod binaries;
 mod child;
 mod environment;
 mod family;

@@ -5,13 +5,14 @@
 //! tell (`#!/usr/bin/env NAME`), after a refusal the rest. Where the two differ the kernel is right.
 
 use std::ffi::OsStr;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags, StatVfsMountFlags};
 use rustix::io::Errno;
 
+use super::binaries::Binaries;
 use super::format::{self, HEAD};
 use crate::probe::LaunchError;
 use crate::words::printable;
@@ -27,6 +28,7 @@ pub(super) struct Place<'a> {
     dir: BorrowedFd<'a>,
     cwd: Option<&'a Path>,
     path: &'a OsStr,
+    binaries: &'a Binaries,
 }
 
 /// Opens a working directory, and sees that it may be entered.
@@ -48,10 +50,13 @@ pub(super) fn open_cwd(cwd: &Path) -> Result<OwnedFd, LaunchError> {
 
 impl<'a> Place<'a> {
     /// In `cwd`, opened as `dir`, or in our own directory; with the server's PATH.
-    pub(super) fn new(cwd: Option<(&'a Path, &'a OwnedFd)>, path: &'a OsStr) -> Place<'a> {
-        use std::os::fd::AsFd as _;
+    pub(super) fn new(
+        cwd: Option<(&'a Path, &'a OwnedFd)>,
+        path: &'a OsStr,
+        binaries: &'a Binaries,
+    ) -> Place<'a> {
         let dir = cwd.map_or(CWD, |(_, dir)| dir.as_fd());
-        Place { dir, cwd: cwd.map(|(cwd, _)| cwd), path }
+        Place { dir, cwd: cwd.map(|(cwd, _)| cwd), path, binaries }
     }
 
     /// The file of `command`: a path with a slash in it, to be executed from this place.
@@ -59,10 +64,15 @@ impl<'a> Place<'a> {
         if !command.contains('/') {
             return self.search(command);
         }
+        // Whether it may be executed the launch will tell, but for a script, of which the interpreter's
+        // absence must not be told first.
         let file = Path::new(command);
-        match self.executable(file) {
-            Ok(()) => self.script(file).map_or(Ok(file.to_owned()), Err),
-            Err(errno) => Err(self.explain(errno, command, file)),
+        match self.script(file) {
+            None => Ok(file.to_owned()),
+            Some(obstacle) => Err(match self.executable(file) {
+                Ok(()) => obstacle,
+                Err(errno) => self.explain(errno, command, file),
+            }),
         }
     }
 
@@ -106,7 +116,15 @@ impl<'a> Place<'a> {
 
     /// The interpreter that `file`'s `#!` line names and that is not there, if any.
     fn script(&self, file: &Path) -> Option<LaunchError> {
-        self.interpreter(file, &self.head::<HEAD>(file)?, 0).map(|obstacle| obstacle.of(self.shown(file)))
+        let stat = rustix::fs::statat(self.dir, file, AtFlags::empty()).ok()?;
+        if self.binaries.has(&stat) {
+            return None;
+        }
+        let head = self.head::<HEAD>(file)?;
+        if !head.starts_with(b"#!") {
+            self.binaries.insert(&stat);
+        }
+        self.interpreter(file, &head, 0).map(|obstacle| obstacle.of(self.shown(file)))
     }
 
     /// What is wrong with the interpreter that `head` asks for, or with that one's own.
@@ -152,7 +170,7 @@ impl<'a> Place<'a> {
             Errno::NOENT | Errno::NOTDIR => self.missing(command, file),
             Errno::ACCESS | Errno::PERM => self.forbidden(file).unwrap_or_else(|| LaunchError::Permission {
                 path: self.shown(file),
-                what: "is no regular file",
+                what: "is a directory",
             }),
             Errno::NOEXEC => LaunchError::ExecFormat { program: self.shown(file) },
             Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN => resources(errno),
@@ -249,3 +267,6 @@ fn words_of(errno: Errno) -> String {
 fn quoted(name: &OsStr) -> String {
     printable(&name.to_string_lossy(), QUOTED)
 }
+
+#[cfg(test)]
+mod tests;

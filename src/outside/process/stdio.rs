@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::{Arc, OnceLock};
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
@@ -20,25 +21,14 @@ pub(super) struct Stdio {
 
 impl Stdio {
     pub(super) fn new(kind: StdioKind) -> Result<Stdio, Errno> {
-        let (our_in, their_in) = to_server(kind)?;
-        let (our_out, their_out) = from_server(kind)?;
-        let (our_err, their_err) = from_server(kind)?;
+        let (their_in, our_in) = pair(kind)?;
+        let (our_out, their_out) = pair(kind)?;
+        let (our_err, their_err) = pair(kind)?;
+        for ours in [&our_in, &our_out, &our_err] {
+            rustix::io::ioctl_fionbio(ours, true)?;
+        }
         Ok(Stdio { ours: [our_in, our_out, our_err], theirs: [their_in, their_out, their_err] })
     }
-}
-
-/// Our end, then the server's.
-fn to_server(kind: StdioKind) -> Result<(OwnedFd, OwnedFd), Errno> {
-    let (read, write) = pair(kind)?;
-    rustix::io::ioctl_fionbio(&write, true)?;
-    Ok((write, read))
-}
-
-/// Our end, then the server's.
-fn from_server(kind: StdioKind) -> Result<(OwnedFd, OwnedFd), Errno> {
-    let (read, write) = pair(kind)?;
-    rustix::io::ioctl_fionbio(&read, true)?;
-    Ok((read, write))
 }
 
 /// The end to read from, then the end to write to.
@@ -51,8 +41,61 @@ fn pair(kind: StdioKind) -> Result<(OwnedFd, OwnedFd), Errno> {
     }
 }
 
-/// Has the runtime watch a descriptor.
-#[expect(deprecated, reason = "what replaces it is unsafe, for types that may give another descriptor each time; an OwnedFd gives one, open as long as it lives")]
-pub(super) fn watched(fd: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
-    AsyncFd::with_interest(fd, interest)
+/// A descriptor that the runtime watches from the first time on that it has to: to have it do so, and
+/// no more, costs more than to read a reply.
+pub(super) struct Watched {
+    fd: Arc<OwnedFd>,
+    registered: OnceLock<AsyncFd<Arc<OwnedFd>>>,
+}
+
+impl Watched {
+    pub(super) fn new(fd: OwnedFd) -> Watched {
+        Watched { fd: Arc::new(fd), registered: OnceLock::new() }
+    }
+
+    pub(super) fn fd(&self) -> &OwnedFd {
+        &self.fd
+    }
+
+    /// Has it watched for what there is to read, and for its end.
+    #[expect(
+        deprecated,
+        reason = "what replaces it is unsafe, because of types that may name another descriptor each time; an OwnedFd names one, which stays open as long as it lives"
+    )]
+    pub(super) fn watch(&self, interest: Interest) -> io::Result<&AsyncFd<Arc<OwnedFd>>> {
+        if let Some(registered) = self.registered.get() {
+            return Ok(registered);
+        }
+        let registered = AsyncFd::with_interest(Arc::clone(&self.fd), interest)?;
+        Ok(self.registered.get_or_init(|| registered))
+    }
+
+    /// Reads what there is at this moment; 0 is the end.
+    pub(super) fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
+        Ok(rustix::io::retry_on_intr(|| rustix::io::read(&self.fd, &mut *into))?)
+    }
+
+    /// Reads once there is something to read; 0 is the end.
+    pub(super) async fn read(&self, into: &mut [u8]) -> io::Result<usize> {
+        if self.registered.get().is_none() {
+            match self.try_read(into) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                read => return read,
+            }
+        }
+        let watched = self.watch(Interest::READABLE)?;
+        loop {
+            let mut ready = watched.readable().await?;
+            match self.try_read(into) {
+                // A stream that gave less than it was asked for is empty (epoll(7), question 9): the
+                // read that would only say EAGAIN is saved. Its end stays known to the runtime.
+                Ok(len) if len > 0 && len < into.len() => {
+                    ready.clear_ready();
+                    return Ok(len);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready.clear_ready(),
+                read => return read,
+            }
+        }
+    }
 }

@@ -191,9 +191,8 @@ fn resolve(root: Value<'_>, pointer: &str) -> bool {
     let mut value = Some(root);
     for token in pointer.split('/').skip(1) {
         let token = token.replace("~1", "/").replace("~0", "~");
-        value = value.and_then(|v| match v.kind() {
-            Kind::Array => token.parse().ok().and_then(|n| v.elements().nth(n)),
-            _ => v.get(&token),
+        value = value.and_then(|v| {
+            if v.kind() == Kind::Array { token.parse().ok().and_then(|n| v.elements().nth(n)) } else { v.get(&token) }
         });
     }
     value.is_some()

@@ -1,0 +1,191 @@
+//! One connection: served, and cut when its client keeps it for nothing.
+//!
+//! hyper's own time limit on a request's head also runs between requests, so it cannot both let a
+//! scraper keep its connection for a minute and cut who dribbles. The two limits are kept here.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep_until};
+use tower::ServiceExt as _;
+
+/// The most that the head of a request may have, in bytes and in fields.
+const MAX_HEAD: usize = 16 << 10;
+const MAX_FIELDS: usize = 64;
+/// For a deadline that never comes.
+const NEVER: Duration = Duration::from_secs(86_400);
+
+/// How long a client may keep a connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience {
+    /// From the first byte of a request to the end of its head.
+    pub(super) head: Duration,
+    /// Without a byte in either direction.
+    pub(super) idle: Duration,
+}
+
+/// What a connection was last seen to do; shared with who may have to end it.
+#[derive(Debug)]
+pub(super) struct Activity {
+    seen: Mutex<Seen>,
+    evicted: Notify,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    /// When a byte last went in either direction.
+    progress: Instant,
+    /// When the head began that is being read.
+    head: Option<Instant>,
+    /// A request is being answered.
+    busy: bool,
+}
+
+impl Activity {
+    pub(super) fn new() -> Activity {
+        let seen = Seen { progress: Instant::now(), head: None, busy: false };
+        Activity { seen: Mutex::new(seen), evicted: Notify::new() }
+    }
+
+    /// Since when nothing has happened; `None` while a request is being answered.
+    pub(super) fn idle_since(&self) -> Option<Instant> {
+        let seen = *self.seen.lock();
+        (!seen.busy).then_some(seen.progress)
+    }
+
+    /// Ends the connection.
+    pub(super) fn evict(&self) {
+        self.evicted.notify_one();
+    }
+
+    fn progressed(&self, read: bool) {
+        let mut seen = self.seen.lock();
+        let now = Instant::now();
+        seen.progress = now;
+        if read && !seen.busy {
+            seen.head.get_or_insert(now);
+        }
+    }
+
+    fn set_busy(&self, busy: bool) {
+        let mut seen = self.seen.lock();
+        *seen = Seen { progress: Instant::now(), head: None, busy };
+    }
+
+    fn deadline(&self, patience: Patience) -> Instant {
+        let seen = *self.seen.lock();
+        match (seen.busy, seen.head) {
+            (true, _) => seen.progress + NEVER,
+            (false, Some(began)) => began + patience.head,
+            (false, None) => seen.progress + patience.idle,
+        }
+    }
+}
+
+/// Serves `stream` until its client ends it, is cut, or `stop` becomes true and what is in flight
+/// is answered.
+pub(super) async fn serve(stream: TcpStream, router: Router, patience: Patience, activity: Arc<Activity>, mut stop: watch::Receiver<bool>) {
+    // Answers are whole: waiting to fill a packet only delays them.
+    let _ = stream.set_nodelay(true);
+    let io = TokioIo::new(Watched { stream, activity: Arc::clone(&activity) });
+    let service = service_fn(|request| {
+        let (router, activity) = (router.clone(), Arc::clone(&activity));
+        async move {
+            activity.set_busy(true);
+            let response = router.oneshot(request).await;
+            activity.set_busy(false);
+            response
+        }
+    });
+    let mut connection = pin!(
+        http1::Builder::new()
+            .header_read_timeout(None)
+            .half_close(true)
+            .max_buf_size(MAX_HEAD)
+            .max_headers(MAX_FIELDS)
+            .serve_connection(io, service)
+    );
+    let mut stopping = false;
+    while !stopping {
+        tokio::select! {
+            () = to_its_end(connection.as_mut(), &activity, patience) => return,
+            () = activity.evicted.notified() => return,
+            _ = stop.wait_for(|stop| *stop) => {
+                stopping = true;
+                connection.as_mut().graceful_shutdown();
+            }
+        }
+    }
+    to_its_end(connection, &activity, patience).await;
+}
+
+/// Drives a connection until it ends or its client's time is up.
+async fn to_its_end<C: Future>(mut connection: Pin<&mut C>, activity: &Activity, patience: Patience) {
+    let mut timer = pin!(sleep_until(activity.deadline(patience)));
+    poll_fn(|cx| {
+        if connection.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(());
+        }
+        let deadline = activity.deadline(patience);
+        if timer.deadline() != deadline {
+            timer.as_mut().reset(deadline);
+        }
+        timer.as_mut().poll(cx)
+    })
+    .await;
+}
+
+/// A stream that notes when something went through it.
+struct Watched {
+    stream: TcpStream,
+    activity: Arc<Activity>,
+}
+
+impl AsyncRead for Watched {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
+        if buffer.filled().len() > before {
+            self.activity.progressed(true);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Watched {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = ready!(Pin::new(&mut self.stream).poll_write(cx, bytes))?;
+        self.activity.progressed(false);
+        Poll::Ready(Ok(written))
+    }
+
+    fn poll_write_vectored(mut self: Pin<&mut Self>, cx: &mut Context<'_>, pieces: &[io::IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        let written = ready!(Pin::new(&mut self.stream).poll_write_vectored(cx, pieces))?;
+        self.activity.progressed(false);
+        Poll::Ready(Ok(written))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,184 @@
+//! Listening, and keeping what connects in bounds: `axum::serve` has neither a limit on the time a
+//! client takes nor one on how many there are.
+
+use std::io;
+use std::net::{TcpListener as StdListener, ToSocketAddrs as _};
+use std::pin::pin;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use axum::Router;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::connection::{Activity, Patience, serve};
+
+/// How long to wait when a connection could not be accepted for want of something.
+const BACK_OFF: Duration = Duration::from_millis(100);
+/// A connection that did something this recently is not ended for the sake of a new one.
+const IN_USE: Duration = Duration::from_secs(1);
+
+/// What clients may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections at once. One more takes the place of the one that has been idle longest, so that
+    /// nobody can keep a health check out by keeping connections; if none is idle, it is refused.
+    pub connections: usize,
+    /// From the first byte of a request to the end of its head.
+    pub head: Duration,
+    /// Without a byte in either direction: more than the usual scrape interval of a minute.
+    pub idle: Duration,
+    /// From the order to stop to the last answer.
+    pub drain: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { connections: 512, head: Duration::from_secs(5), idle: Duration::from_secs(75), drain: Duration::from_secs(5) }
+    }
+}
+
+/// Why nothing can be heard at an address.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// It is no address.
+    #[error("cannot listen on {address:?}: an address is HOST:PORT, as in 127.0.0.1:10779, [::1]:10779, or :10779 for every interface")]
+    NoAddress {
+        /// As it was given.
+        address: String,
+    },
+    /// Its host is not known.
+    #[error("cannot listen on {address}: the host is not known: {cause}")]
+    Unknown {
+        /// As it was given.
+        address: String,
+        /// What the resolver says.
+        cause: io::Error,
+    },
+    /// It cannot be had.
+    #[error("cannot listen on {address}: {}", why(.cause))]
+    Taken {
+        /// As it was given.
+        address: String,
+        /// What the system says.
+        cause: io::Error,
+    },
+}
+
+fn why(cause: &io::Error) -> String {
+    match cause.kind() {
+        io::ErrorKind::AddrInUse => "address already in use; something else listens there".to_owned(),
+        io::ErrorKind::AddrNotAvailable => "this machine has no such address".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied; ports below 1024 need CAP_NET_BIND_SERVICE".to_owned(),
+        _ => cause.to_string(),
+    }
+}
+
+/// Listens on `address`: `HOST:PORT`, or `:PORT` for every interface. From here on clients can
+/// connect, and wait for [`run`].
+///
+/// # Errors
+///
+/// When it is no address, or cannot be had.
+pub fn bind(address: &str) -> Result<StdListener, BindError> {
+    let no_address = || BindError::NoAddress { address: address.to_owned() };
+    let taken = |cause| BindError::Taken { address: address.to_owned(), cause };
+    let (host, port) = address.rsplit_once(':').ok_or_else(no_address)?;
+    let port: u16 = port.parse().map_err(|_| no_address())?;
+    // A bare IPv6 address, whose last group is not a port.
+    if host.contains(':') && !(host.starts_with('[') && host.ends_with(']')) {
+        return Err(no_address());
+    }
+    if host.is_empty() {
+        // Where there is no IPv6, the second one is tried.
+        return StdListener::bind(&[([0_u16; 8], port).into(), ([0_u8; 4], port).into()][..]).map_err(taken);
+    }
+    let unknown = |cause| BindError::Unknown { address: address.to_owned(), cause };
+    let addresses: Vec<_> = address.to_socket_addrs().map_err(unknown)?.collect();
+    StdListener::bind(&addresses[..]).map_err(taken)
+}
+
+/// Serves `router` on `listener` until `shutdown` is ready; then accepts nothing more, answers what
+/// is in flight, for as long as `limits.drain` at the most, and closes everything.
+///
+/// # Errors
+///
+/// When the runtime does not take the listener. An error of one connection ends that connection.
+pub async fn run(listener: StdListener, router: Router, limits: Limits, shutdown: impl Future<Output = ()>) -> io::Result<()> {
+    listener.set_nonblocking(true)?;
+    let listener = TcpListener::from_std(listener)?;
+    let mut house = House { router, limits, guests: Vec::new(), tasks: JoinSet::new(), stop: watch::Sender::new(false) };
+    let mut shutdown = pin!(shutdown);
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut shutdown => break,
+            () = house.accept(&listener) => {}
+        }
+    }
+    drop(listener);
+    house.close().await;
+    Ok(())
+}
+
+/// Everything that is connected.
+struct House {
+    router: Router,
+    limits: Limits,
+    guests: Vec<Weak<Activity>>,
+    tasks: JoinSet<()>,
+    stop: watch::Sender<bool>,
+}
+
+impl House {
+    /// Takes in one connection, or waits for better times.
+    async fn accept(&mut self, listener: &TcpListener) {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                if !self.make_room() {
+                    return;
+                }
+                let activity = Arc::new(Activity::new());
+                self.guests.push(Arc::downgrade(&activity));
+                let patience = Patience { head: self.limits.head, idle: self.limits.idle };
+                self.tasks.spawn(serve(stream, self.router.clone(), patience, activity, self.stop.subscribe()));
+            }
+            // The client's, and over already (accept(2)).
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+            Err(error) => {
+                tracing::warn!(%error, connections = self.guests.len(), "cannot accept a connection");
+                self.end_idle();
+                sleep(BACK_OFF).await;
+            }
+        }
+    }
+
+    /// Whether there is room for one more, made if need be.
+    fn make_room(&mut self) -> bool {
+        while self.tasks.try_join_next().is_some() {}
+        self.guests.retain(|guest| guest.strong_count() > 0);
+        self.guests.len() < self.limits.connections || self.end_idle()
+    }
+
+    /// Ends the connection that has been idle longest; says whether there was one.
+    fn end_idle(&mut self) -> bool {
+        let idle_since = |guest: &Weak<Activity>| guest.upgrade()?.idle_since().filter(|since| since.elapsed() >= IN_USE);
+        let idle = self.guests.iter().enumerate().filter_map(|(at, guest)| Some((idle_since(guest)?, at)));
+        let Some((_, at)) = idle.min_by_key(|(since, at): &(Instant, usize)| (*since, *at)) else { return false };
+        if let Some(guest) = self.guests.swap_remove(at).upgrade() {
+            guest.evict();
+        }
+        true
+    }
+
+    /// Answers what is in flight, and closes everything.
+    async fn close(mut self) {
+        self.stop.send_replace(true);
+        let all = async { while self.tasks.join_next().await.is_some() {} };
+        if timeout(self.limits.drain, all).await.is_err() {
+            tracing::warn!(connections = self.tasks.len(), "closed with requests unanswered");
+        }
+    }
+}

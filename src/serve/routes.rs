@@ -1,0 +1,219 @@
+//! What is answered, all from the last snapshot:
+//!
+//! | path | answer |
+//! |---|---|
+//! | `/` | an overview for people |
+//! | `/health` | 200 while every server is up, or else 503; `?verbose`, `?exclude=NAME` (again and again), `?format=text` |
+//! | `/health/NAME` | the same for one server; 404 if there is none of this name |
+//! | `/livez` | 200 while the scheduler's loop goes round, or else 503; says nothing of the servers |
+//! | `/readyz` | 200 once every server has been probed, or else 503 |
+//! | `/metrics` | Prometheus text 0.0.4, or OpenMetrics 1.0.0 |
+//!
+//! HEAD is answered as GET is, without the body. OPTIONS is answered with 204 and `Allow` on every
+//! path, also on those that are none: HAProxy's `option httpchk` asks `OPTIONS / HTTP/1.0`. Any
+//! other method is refused with 405 and `Allow`. Nothing is redirected, and no `Accept` refused.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Query, Request, State};
+use axum::http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, RETRY_AFTER, VARY, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::set_header::SetResponseHeaderLayer;
+
+use super::own::Own;
+use super::{accept, metrics_body};
+use crate::running::hub::Hub;
+use crate::show::health::{self, Answer, HEALTH_JSON, Question};
+use crate::show::page::Page;
+use crate::show::scrape::Scrape;
+use crate::words::Moment;
+
+/// The scheduler's loop goes round at least once a second; after this long it hangs.
+const TICK_OVERDUE: Duration = Duration::from_secs(10);
+/// What is allowed on a path that says nothing of it.
+const VIEW: &str = "GET,HEAD";
+
+const TEXT: &str = "text/plain; charset=utf-8";
+
+/// Where the answers come from.
+#[derive(Clone)]
+pub struct Sources {
+    /// What is known of the servers and of the scheduler.
+    pub hub: Arc<Hub>,
+    /// What is measured of the process.
+    pub own: Arc<Own>,
+    /// What time it is.
+    pub now: fn() -> Moment,
+}
+
+/// The routes above. More may be merged into them; [`with_manners`] then makes a service of all.
+pub fn routes(sources: Sources) -> Router {
+    Router::new()
+        .route("/", get(page))
+        .route("/health", get(health_of_all))
+        .route("/health/{name}", get(health_of_one))
+        .route("/livez", get(livez))
+        .route("/readyz", get(readyz))
+        .route("/metrics", get(metrics))
+        .fallback(unknown)
+        .with_state(sources)
+}
+
+/// What holds for every answer: OPTIONS, the headers that keep browsers and caches out of trouble,
+/// and 500 for a panic (only where panics unwind; in a release build one ends the process).
+pub fn with_manners(router: Router) -> Router {
+    let always = |name: HeaderName, value: &'static str| SetResponseHeaderLayer::if_not_present(name, HeaderValue::from_static(value));
+    // A router's own layers run inside of what makes its 405 and `Allow`: these have to be outside.
+    Router::new()
+        .fallback_service(router)
+        .layer(from_fn(allow))
+        .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| plain(StatusCode::INTERNAL_SERVER_ERROR, "this should not have happened\n")))
+        .layer(always(CACHE_CONTROL, "no-store"))
+        .layer(always(X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        .layer(always(REFERRER_POLICY, "no-referrer"))
+        .layer(always(CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"))
+}
+
+/// Answers OPTIONS, and completes `Allow` (RFC 9110, 9.3.7 and 15.5.6).
+async fn allow(request: Request, next: Next) -> Response {
+    let asked = request.method() == Method::OPTIONS;
+    let response = next.run(request).await;
+    let refused = response.status() == StatusCode::METHOD_NOT_ALLOWED;
+    if !asked && !refused {
+        return response;
+    }
+    let methods = response.headers().get(ALLOW).and_then(|methods| methods.to_str().ok()).unwrap_or(VIEW);
+    let methods = format!("{},OPTIONS", methods).replace(',', ", ");
+    let answer = if asked { StatusCode::NO_CONTENT.into_response() } else { plain(StatusCode::METHOD_NOT_ALLOWED, "this method is not allowed here\n") };
+    ([(ALLOW, methods)], answer).into_response()
+}
+
+async fn page(State(sources): State<Sources>) -> Response {
+    let page = Page::of(&sources.hub.snapshot(), (sources.now)());
+    ([(CONTENT_TYPE, "text/html; charset=utf-8".to_owned()), (CONTENT_SECURITY_POLICY, Page::policy())], page.html).into_response()
+}
+
+async fn health_of_all(State(sources): State<Sources>, Query(query): Query<Pairs>) -> Response {
+    answered(health::all(&sources.hub.snapshot(), (sources.now)(), &question(query)))
+}
+
+async fn health_of_one(State(sources): State<Sources>, uri: Uri, Query(query): Query<Pairs>) -> Response {
+    // The name is only ever looked up: what does not decode is the name of no server.
+    let name = uri.path().strip_prefix("/health/").and_then(decoded);
+    let answer = name.and_then(|name| health::one(&sources.hub.snapshot(), (sources.now)(), &name, &question(query)));
+    match answer {
+        Some(answer) => answered(answer),
+        None => (StatusCode::NOT_FOUND, [(CONTENT_TYPE, HEALTH_JSON)], health::no_such_server()).into_response(),
+    }
+}
+
+async fn livez(State(sources): State<Sources>) -> Response {
+    let sidecar = sources.hub.snapshot().sidecar;
+    let age = (sources.now)().up.saturating_sub(sidecar.last_tick.max(sidecar.started.up));
+    if age < TICK_OVERDUE {
+        plain(StatusCode::OK, "ok\n")
+    } else {
+        again_later(format!("the scheduler has not run for {} s\n", age.as_secs()))
+    }
+}
+
+async fn readyz(State(sources): State<Sources>) -> Response {
+    let snapshot = sources.hub.snapshot();
+    if snapshot.sidecar.first_round_done {
+        return plain(StatusCode::OK, "ok\n");
+    }
+    let probed = snapshot.servers.iter().filter(|s| s.last.is_some()).count();
+    again_later(format!("the first round is not done: {probed} of {} servers probed\n", snapshot.servers.len()))
+}
+
+async fn metrics(State(sources): State<Sources>, headers: HeaderMap) -> Response {
+    let format = accept::format(headers.get_all(ACCEPT).iter().filter_map(|field| field.to_str().ok()));
+    let scrape = Scrape::new(sources.hub.snapshot(), (sources.now)(), sources.own.gather(), format);
+    let headers = [(CONTENT_TYPE, format.content_type()), (VARY, "Accept")];
+    (headers, metrics_body::body(scrape)).into_response()
+}
+
+async fn unknown() -> Response {
+    plain(StatusCode::NOT_FOUND, "nothing is here; there are /health, /health/NAME, /livez, /readyz, /metrics and /\n")
+}
+
+/// The pairs of a query, in order, the same name as often as it stands there.
+type Pairs = Vec<(String, String)>;
+
+/// What a query asks for. What it does not know it passes over: monitors add what they like.
+fn question(query: Pairs) -> Question {
+    let mut question = Question::default();
+    for (name, value) in query {
+        match name.as_str() {
+            "verbose" => question.verbose = !matches!(value.as_str(), "0" | "false" | "no"),
+            "format" => question.text = value == "text",
+            "exclude" => question.exclude.push(value),
+            _ => {}
+        }
+    }
+    question
+}
+
+fn answered(answer: Answer) -> Response {
+    let status = if answer.healthy { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let mut response = (status, [(CONTENT_TYPE, answer.content_type)], answer.body).into_response();
+    if let Some(seconds) = answer.retry_after {
+        response.headers_mut().insert(RETRY_AFTER, seconds.into());
+    }
+    response
+}
+
+fn again_later(why: String) -> Response {
+    (StatusCode::SERVICE_UNAVAILABLE, [(CONTENT_TYPE, TEXT), (RETRY_AFTER, "1")], why).into_response()
+}
+
+fn plain(status: StatusCode, text: &'static str) -> Response {
+    (status, [(CONTENT_TYPE, TEXT)], Body::from(text)).into_response()
+}
+
+/// A percent-decoded segment of a path (RFC 3986, 2.1); `None` if it is no UTF-8 then.
+fn decoded(segment: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(segment.len());
+    let mut rest = segment.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let escaped = (*first == b'%').then(|| after.get(..2).and_then(hexadecimal)).flatten();
+        bytes.push(escaped.unwrap_or(*first));
+        rest = if escaped.is_some() { &after[2..] } else { after };
+    }
+    String::from_utf8(bytes).ok()
+}
+
+fn hexadecimal(digits: &[u8]) -> Option<u8> {
+    digits.iter().try_fold(0, |n, digit| Some(n << 4 | u8::try_from(char::from(*digit).to_digit(16)?).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_is_decoded_once_and_what_is_no_escape_stays() {
+        for (segment, name) in [("a%20b", "a b"), ("%2541", "%41"), ("100%", "100%"), ("%zz%4", "%zz%4"), ("%e6%97%a5", "日"), ("a+b", "a+b"), ("", "")] {
+            assert_eq!(decoded(segment).as_deref(), Some(name), "{segment}");
+        }
+        assert_eq!(decoded("%ff"), None);
+    }
+
+    #[test]
+    fn a_query_is_read_leniently() {
+        let pairs = |pairs: &[(&str, &str)]| question(pairs.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect());
+        assert_eq!(pairs(&[("cb", "17")]), Question::default());
+        assert!(pairs(&[("verbose", "")]).verbose);
+        assert!(!pairs(&[("verbose", "false")]).verbose);
+        assert!(pairs(&[("format", "text")]).text);
+        assert!(!pairs(&[("format", "xml")]).text);
+        assert_eq!(pairs(&[("exclude", "a"), ("exclude", "b")]).exclude, ["a", "b"]);
+    }
+}

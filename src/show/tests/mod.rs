@@ -1,0 +1,6 @@
+mod exposition;
+mod fixture;
+mod health;
+mod metrics;
+mod page;
+mod parser;

@@ -1,0 +1,137 @@
+//! The house rules of docs/architecture.md, held against the source.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Each room and its floor. A room imports from rooms below it, and from those named beside it.
+const ROOMS: [(&str, u32, &[&str]); 11] = [
+    ("words", 0, &[]),
+    ("protocol", 1, &[]),
+    ("probe", 2, &[]),
+    ("judge", 3, &[]),
+    ("ledger", 4, &[]),
+    ("outside", 5, &[]),
+    ("running", 6, &[]),
+    ("show", 7, &[]),
+    ("serve", 7, &["show"]),
+    ("cli", 8, &[]),
+    // A server of its own: it shares nothing with what probes it, so that no mistake is made twice.
+    ("sample", 0, &[]),
+];
+
+/// Rooms that know no runtime, no clock, no file, no process and no socket.
+const PURE: [&str; 6] = ["words", "protocol", "probe", "judge", "ledger", "show"];
+
+/// What a pure room may not name.
+const IMPURE: [&str; 10] =
+    ["tokio::", "std::fs", "std::net", "std::process", "std::thread", "std::env", "Instant", "SystemTime", "crate::outside", "crate::running"];
+
+/// A file is read in one sitting.
+const LONGEST: usize = 600;
+
+fn sources(dir: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// Every source file: its path below `src`, its room, and its lines without comments, up to its tests.
+fn files() -> Vec<(String, String, Vec<String>)> {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut paths = Vec::new();
+    sources(&src, &mut paths);
+    paths
+        .into_iter()
+        .map(|path| {
+            let name = path.strip_prefix(&src).unwrap().to_string_lossy().into_owned();
+            let room = name.split('/').next().unwrap().trim_end_matches(".rs").to_owned();
+            let text = fs::read_to_string(&path).unwrap();
+            let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+            let lines = code.lines().filter(|l| !l.trim_start().starts_with("//")).map(str::to_owned).collect();
+            (name, room, lines)
+        })
+        .filter(|(name, _, _)| !name.contains("tests"))
+        .collect()
+}
+
+/// The rooms that a line names, as `crate::ROOM` or in `crate::{ROOM, …}`.
+fn rooms_named(line: &str) -> Vec<&str> {
+    line.match_indices("crate::").filter_map(|(at, found)| line[at + found.len()..].split(|c: char| !(c.is_alphanumeric() || c == '_')).next()).collect()
+}
+
+#[test]
+fn a_room_imports_only_from_floors_below_it() {
+    let floors: BTreeMap<&str, (u32, &[&str])> = ROOMS.iter().map(|(room, floor, also)| (*room, (*floor, *also))).collect();
+    let mut wrong = Vec::new();
+    for (name, room, lines) in files() {
+        if room == "lib" || room == "main" {
+            continue;
+        }
+        let (floor, also) = floors.get(room.as_str()).unwrap_or_else(|| panic!("{name}: the room {room} is not in the plan of the house"));
+        for line in &lines {
+            for other in rooms_named(line).into_iter().filter(|other| *other != room && floors.contains_key(other)) {
+                if floors[other].0 >= *floor && !also.contains(&other) {
+                    wrong.push(format!("{name}: {}", line.trim()));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "imports from the same floor or above:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn pure_rooms_know_nothing_of_the_outside() {
+    let mut wrong = Vec::new();
+    for (name, room, lines) in files() {
+        if !PURE.contains(&room.as_str()) {
+            continue;
+        }
+        for line in &lines {
+            if IMPURE.iter().any(|word| line.contains(word)) {
+                wrong.push(format!("{name}: {}", line.trim()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn only_the_process_room_launches_and_only_the_clock_reads_clocks() {
+    let rules: [(&str, &[&str]); 3] = [
+        ("Command::new", &["outside/process/", "sample/stdio.rs"]),
+        ("SystemTime::now", &["sample/tools.rs"]),
+        ("Timestamp::now", &["outside/clock.rs"]),
+    ];
+    let mut wrong = Vec::new();
+    for (name, _, lines) in files() {
+        for (what, places) in rules {
+            if lines.iter().any(|line| line.contains(what)) && !places.iter().any(|place| name.starts_with(place)) {
+                wrong.push(format!("{name}: {what}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_file_is_read_in_one_sitting() {
+    let long: Vec<String> =
+        files().into_iter().filter(|(_, _, lines)| lines.len() > LONGEST).map(|(name, _, lines)| format!("{name}: {} lines", lines.len())).collect();
+    assert!(long.is_empty(), "{}", long.join("\n"));
+}
+
+#[test]
+fn the_plan_of_the_house_is_the_one_in_the_documentation() {
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/architecture.md")).unwrap();
+    for (room, floor, _) in ROOMS {
+        let row = page.lines().find(|line| line.starts_with(&format!("| `{room}`")));
+        let row = row.unwrap_or_else(|| panic!("docs/architecture.md has no row for the room {room}"));
+        assert!(row.contains(&format!("| {floor} |")), "docs/architecture.md has another floor for {room}: {row}");
+    }
+}
