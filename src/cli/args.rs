@@ -92,7 +92,7 @@ pub(super) struct ServeArgs {
     #[arg(long, value_name = "ADDRESS", default_value = DEFAULT_LISTEN)]
     pub(super) listen: String,
     /// From one probe to the next while all is well; 1s at the least.
-    #[arg(long, value_name = "DURATION", value_parser = interval)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = interval)]
     pub(super) interval: Option<Duration>,
     #[command(flatten)]
     pub(super) server: ServerArgs,
@@ -121,19 +121,19 @@ pub(super) struct ServerArgs {
     #[arg(long, value_enum, default_value_t = EraArg::Auto)]
     era: EraArg,
     /// From the launch to the first reply [default: 30s].
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration::parse_positive)]
     startup_timeout: Option<Duration>,
     /// From each later request to its reply [default: 10s].
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration::parse_positive)]
     request_timeout: Option<Duration>,
     /// The whole probe, shutdown included [default: 180s].
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse_positive)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration::parse_positive)]
     total_timeout: Option<Duration>,
     /// From the end of the server's input to SIGTERM [default: 5s].
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration::parse)]
     eof_grace: Option<Duration>,
     /// From SIGTERM to SIGKILL [default: 5s].
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration::parse)]
     term_grace: Option<Duration>,
     /// Give a finding another severity: info, warn, fail or unknown; may be repeated.
     #[arg(long, value_name = "CODE=LEVEL", value_parser = severity)]

@@ -6,11 +6,11 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use serde::Serialize;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use super::args::{CheckArgs, Format};
 use super::complain;
+use super::signals::Signals;
 use crate::judge::{Report, Verdict};
 use crate::outside::process::GuardCommand;
 use crate::running::{Job, Launchpad, Watched};
@@ -45,6 +45,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
 
 /// Probes the server. A signal ends the probe politely; its number is returned.
 async fn probe(server: &Watched) -> anyhow::Result<(Report, Option<u8>)> {
+    let mut signals = Signals::catch()?;
     let (stop, stopped) = watch::channel(false);
     let launchpad = Launchpad::start(GuardCommand::own(), stopped).context("cannot launch anything")?;
     let job = Job {
@@ -54,17 +55,12 @@ async fn probe(server: &Watched) -> anyhow::Result<(Report, Option<u8>)> {
         rules: std::sync::Arc::clone(&server.rules),
         baseline: None,
     };
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot handle signals")?;
-    let mut terminate = signal(SignalKind::terminate()).context("cannot handle signals")?;
-    let mut hangup = signal(SignalKind::hangup()).context("cannot handle signals")?;
     let mut probe = std::pin::pin!(launchpad.probe(job));
     let mut caught = None;
     loop {
-        let number = tokio::select! {
+        let (_, number) = tokio::select! {
             outcome = &mut probe => return Ok((outcome.context("the launching thread ended")?.report, caught)),
-            _ = interrupt.recv() => 2,
-            _ = terminate.recv() => 15,
-            _ = hangup.recv() => 1,
+            signal = signals.next() => signal,
         };
         caught.get_or_insert(number);
         let _ = stop.send(true);

@@ -8,6 +8,7 @@ mod explain;
 mod healthcheck;
 mod log;
 mod serve;
+mod signals;
 
 use std::process::ExitCode;
 
@@ -34,10 +35,22 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Help and version go to stdout, with status 0; errors to stderr, with status 2.
+/// Help and version go to stdout, with status 0. An error is one line on stderr, with status 2.
 fn usage(error: &clap::Error) -> ExitCode {
-    let _ = error.print();
-    ExitCode::from(if error.use_stderr() { USAGE } else { 0 })
+    if !error.use_stderr() {
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        let _ = error.print();
+        return ExitCode::from(USAGE);
+    }
+    let text = error.render().to_string();
+    let mut lines = text.lines().map(str::trim);
+    let first = lines.next().unwrap_or_default().trim_start_matches("error: ");
+    let tip = lines.find_map(|line| line.strip_prefix("tip: ")).map(|tip| format!("; {tip}")).unwrap_or_default();
+    eprintln!("stdiowatch: {first}{tip}");
+    ExitCode::from(USAGE)
 }
 
 /// The status of a usage or configuration error.

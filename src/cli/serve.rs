@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::LocalSet;
 use tracing::info;
 
 use super::args::ServeArgs;
+use super::signals::Signals;
 use super::{complain, demo, log};
 use crate::ledger::ServerState;
 use crate::outside::clock;
@@ -40,9 +40,13 @@ fn serve(args: &ServeArgs) -> anyhow::Result<()> {
     } else {
         vec![args.server.watched(args.interval.unwrap_or(INTERVAL))?]
     };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
+    let signals = {
+        let _inside = runtime.enter();
+        Signals::catch()?
+    };
     let listener = listen::bind(&args.listen)?;
     log::begin();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
     let (stop, stopped) = watch::channel(false);
     let launchpad = Arc::new(Launchpad::start(GuardCommand::own(), stopped.clone()).context("cannot launch anything")?);
     let address = listener.local_addr().map_or_else(|_| args.listen.clone(), |a| a.to_string());
@@ -51,14 +55,14 @@ fn serve(args: &ServeArgs) -> anyhow::Result<()> {
     }
     info!("listening on http://{address}/");
     let local = LocalSet::new();
-    local.block_on(&runtime, serve_until_stopped(servers, listener, Arc::clone(&launchpad), stop, stopped))
+    local.spawn_local(obey(signals, stop));
+    local.block_on(&runtime, serve_until_stopped(servers, listener, Arc::clone(&launchpad), stopped))
 }
 
 async fn serve_until_stopped(
     servers: Vec<Watched>,
     listener: std::net::TcpListener,
     launchpad: Arc<Launchpad>,
-    stop: watch::Sender<bool>,
     mut stopped: watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
     let now = clock::now();
@@ -66,7 +70,6 @@ async fn serve_until_stopped(
     hub.update(|snapshot| snapshot.sidecar.started = now);
     let own = Arc::new(Own::new(now).context("cannot set up metrics")?);
     let router = with_manners(routes(Sources { hub: Arc::clone(&hub), own, now: clock::now }));
-    tokio::task::spawn_local(obey_signals(stop)?);
     let probing = watch(servers, hub, launchpad, stopped.clone());
     let serving = listen::run(listener, router, Limits::default(), async move {
         let _ = stopped.wait_for(|stop| *stop).await;
@@ -77,22 +80,13 @@ async fn serve_until_stopped(
 
 /// The first signal ends everything politely. The second one ends stdiowatch at once: whatever still
 /// runs is then ended by its guard.
-fn obey_signals(stop: watch::Sender<bool>) -> anyhow::Result<impl Future<Output = ()>> {
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot handle signals")?;
-    let mut terminate = signal(SignalKind::terminate()).context("cannot handle signals")?;
-    let mut hangup = signal(SignalKind::hangup()).context("cannot handle signals")?;
-    Ok(async move {
-        loop {
-            let (name, number) = tokio::select! {
-                _ = interrupt.recv() => ("SIGINT", 2),
-                _ = terminate.recv() => ("SIGTERM", 15),
-                _ = hangup.recv() => ("SIGHUP", 1),
-            };
-            if *stop.borrow() {
-                std::process::exit(128 + number);
-            }
-            info!("{name}: ending what is running, then exiting; again to exit at once");
-            let _ = stop.send(true);
+async fn obey(mut signals: Signals, stop: watch::Sender<bool>) {
+    loop {
+        let (name, number) = signals.next().await;
+        if *stop.borrow() {
+            std::process::exit(128 + i32::from(number));
         }
-    })
+        info!("{name}: ending what is running, then exiting; again to exit at once");
+        let _ = stop.send(true);
+    }
 }

@@ -86,7 +86,10 @@ impl<'a> Place<'a> {
                     None => return Ok(file),
                     obstacle => obstacle,
                 },
-                Err(Errno::ACCESS) => self.forbidden(&file),
+                // Where a directory of the PATH may not be searched, nothing is known to be there.
+                Err(Errno::ACCESS) if rustix::fs::statat(self.dir, &file, AtFlags::empty()).is_ok() => {
+                    self.forbidden(&file)
+                }
                 Err(_) => None,
             };
             let better = matches!(obstacle, Some(LaunchError::InterpreterMissing { .. }));

@@ -142,12 +142,12 @@ fn a_label_that_a_server_chose_is_bounded() {
 
 #[test]
 fn a_large_scrape_comes_in_pieces_and_is_the_same() {
-    let servers: Vec<_> = (0..300).map(|n| failing(&format!("server {n}"))).collect();
+    let servers: Vec<_> = (0..60).map(|n| failing(&format!("server {n}"))).collect();
     let pieces: Vec<String> = Scrape::new(snapshot(servers.clone()), at(61), Vec::new(), Format::OpenMetrics).collect();
-    assert!(pieces.len() > 20 && pieces.iter().all(|p| p.len() < 44_000), "{}", pieces.len());
+    assert!(pieces.len() > 10 && pieces.iter().all(|p| p.len() < 44_000), "{}", pieces.len());
     let parsed = parse(&pieces.concat(), Format::OpenMetrics);
-    assert_eq!(parsed.all("stdiowatch_up").count(), 300);
-    assert_eq!(parsed.all("stdiowatch_findings_total").count(), 300 * CHECKS.len());
+    assert_eq!(parsed.all("stdiowatch_up").count(), 60);
+    assert_eq!(parsed.all("stdiowatch_findings_total").count(), 60 * CHECKS.len());
     parse(&text(Vec::new(), at(0), Format::OpenMetrics), Format::OpenMetrics);
 }
 

@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Builds the static binary, which needs nothing of the image it runs in: static.sh OUT puts it at OUT/stdiowatch.
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+out=${1:?where to put it}
+# Only with a --target of its own are build scripts and macros left out of crt-static.
+host=$(rustc -vV | sed -n 's/^host: //p')
+RUSTFLAGS='-C target-feature=+crt-static' cargo build --release --locked --bin stdiowatch --target "$host"
+install -D "${CARGO_TARGET_DIR:-target}/$host/release/stdiowatch" "$out/stdiowatch"

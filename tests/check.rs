@@ -1,0 +1,239 @@
+//! `stdiowatch check`, as its users run it: reports, exit statuses, bad input, signals.
+
+mod common;
+
+use std::process::Output;
+use std::time::Duration;
+
+use common::*;
+use serde_json::Value;
+
+const SHORT: [&str; 10] = ["--startup-timeout", "2s", "--request-timeout", "1s", "--total-timeout", "15s", "--eof-grace", "500ms", "--term-grace", "500ms"];
+
+/// Checks the sample server `kind`, as JSON.
+fn check(kind: &str) -> (Output, Value) {
+    let run = Run::new();
+    let mut args = vec!["check", "--format", "json"];
+    args.extend(SHORT);
+    args.extend(["--", PROGRAM, "sample-server", kind]);
+    let output = run.output(&args);
+    run.leaves_nothing(Duration::ZERO);
+    let report = report(&output);
+    (output, report)
+}
+
+#[test]
+fn every_sample_gets_its_verdict() {
+    for (kind, verdict, code, era, spawns, ended_by) in [
+        ("sound", "pass", "", "legacy", 2, "eof"),
+        ("sound-modern", "pass", "", "modern", 1, "eof"),
+        ("sound-dual", "pass", "", "modern", 1, "eof"),
+        ("paged", "pass", "", "legacy", 2, "eof"),
+        ("die-on-discover", "pass", "", "legacy", 2, "eof"),
+        ("drift", "pass", "", "legacy", 2, "eof"),
+        ("banner", "fail", "stdout.noise", "legacy", 2, "eof"),
+        ("glued", "fail", "stdout.glued", "legacy", 2, "eof"),
+        ("hang", "fail", "timeout.silent", "legacy", 2, "eof"),
+        ("mute", "fail", "timeout.silent", "", 2, "eof"),
+        ("exit", "fail", "exit.before_reply", "", 2, "self"),
+        ("ignore-eof", "warn", "shutdown.needed_term", "legacy", 2, "sigterm"),
+        ("ignore-sigterm", "warn", "shutdown.needed_kill", "legacy", 2, "sigkill"),
+        ("helper", "warn", "shutdown.left_escaped", "legacy", 2, "eof"),
+    ] {
+        let (output, report) = check(kind);
+        let told = format!("{kind}: {report:#}");
+        assert_eq!(report["verdict"], verdict, "{told}");
+        assert_eq!(output.status.code(), Some(i32::from(verdict == "fail")), "{told}");
+        assert_eq!(codes(&report), if code.is_empty() { vec![] } else { vec![code.to_owned()] }, "{told}");
+        assert_eq!(report["era"], if era.is_empty() { Value::Null } else { era.into() }, "{told}");
+        assert_eq!(report["spawns"], spawns, "{told}");
+        assert_eq!(report["shutdown"]["ended_by"], ended_by, "{told}");
+        assert_eq!(report["reason"].is_null(), verdict != "fail", "{told}");
+    }
+}
+
+#[test]
+fn the_report_has_what_the_interface_promises() {
+    let (_, report) = check("sound");
+    for (pointer, wanted) in [
+        ("/server", Value::from("stdiowatch")),
+        ("/protocol_version", "2025-11-25".into()),
+        ("/server_info/name", "stdiowatch-sample".into()),
+        ("/lists/tools", 3.into()),
+        ("/lists/prompts", 2.into()),
+        ("/lists/resources", 2.into()),
+        ("/lists/resource_templates", 1.into()),
+        ("/schema/complete", true.into()),
+        ("/drift/status", "no_baseline".into()),
+        ("/shutdown/exit_code", 0.into()),
+        ("/shutdown/signal", Value::Null),
+        ("/shutdown/pipe_held", false.into()),
+        ("/stderr_tail", "".into()),
+    ] {
+        assert_eq!(report.pointer(pointer), Some(&wanted), "{pointer} in {report:#}");
+    }
+    for pointer in ["/timings/spawn_ms", "/timings/startup_ms", "/timings/list_ms", "/timings/shutdown_ms", "/timings/total_ms", "/usage/cpu_seconds"] {
+        assert!(report.pointer(pointer).unwrap().as_f64().unwrap() >= 0.0, "{pointer} in {report:#}");
+    }
+    assert!(report["usage"]["max_rss_bytes"].as_u64().unwrap() > 500_000);
+    assert_eq!(report["schema"]["sha256"].as_str().unwrap().len(), 64);
+    assert!(report["io"]["messages"].as_u64().unwrap() >= 5);
+    assert!(report["started_at"].as_str().unwrap().ends_with('Z'));
+}
+
+#[test]
+fn people_read_first_what_is_wrong_and_what_to_do() {
+    let output = Run::new().output(&["check", "--name", "mine", "--", PROGRAM, "sample-server", "banner"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("FAIL  mine  "), "{text}");
+    assert!(text.contains("Something other than a message is on stdout"), "{text}");
+    assert!(text.contains("What to do: Write logs to stderr"), "{text}");
+    assert!(!text.contains('\x1b'), "no colours without a terminal: {text}");
+    assert!(text.lines().count() < 15, "{text}");
+}
+
+#[test]
+fn secrets_of_the_configuration_do_not_surface() {
+    let script = r#"echo "token is $API_KEY"; echo "err $API_KEY" >&2; exit 3"#;
+    let run = Run::new();
+    for format in ["json", "human"] {
+        let output = run.output(&["check", "--format", format, "--env", "API_KEY=s3cr3t-value", "--", "sh", "-c", script]);
+        let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        assert!(!said.contains("s3cr3t") && said.contains("[redacted]"), "{said}");
+    }
+}
+
+#[test]
+fn a_strict_check_fails_on_warnings() {
+    let args = |strict| {
+        let mut args = vec!["check", "--eof-grace", "200ms"];
+        args.extend(if strict { vec!["--strict"] } else { vec![] });
+        args.extend(["--", PROGRAM, "sample-server", "ignore-eof"]);
+        Run::new().output(&args).status.code()
+    };
+    assert_eq!((args(false), args(true)), (Some(0), Some(1)));
+}
+
+#[test]
+fn a_severity_can_be_changed() {
+    let severity = |setting| Run::new().output(&["check", "--severity", setting, "--", PROGRAM, "sample-server", "banner"]).status.code();
+    assert_eq!(severity("stdout.noise=warn"), Some(0));
+    assert_eq!(severity("stdout.noise=unknown"), Some(3));
+}
+
+#[test]
+fn launch_errors_are_reports_not_crashes() {
+    let dir = std::env::temp_dir().join(format!("stdiowatch-check-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let file = |name: &str, text: &str, mode: u32| {
+        let path = dir.join(name);
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let cases = [
+        ("no-such-command-anywhere".to_owned(), "spawn.not_found"),
+        (file("interpreter", "#!/no/such/interpreter\n", 0o755), "spawn.interpreter_missing"),
+        (file("crlf", "#!/bin/sh\r\necho\n", 0o755), "spawn.interpreter_missing"),
+        (file("mode", "#!/bin/sh\n", 0o644), "spawn.permission"),
+        (file("bare", "var x = 1\n", 0o755), "spawn.exec_format"),
+    ];
+    for (command, code) in cases {
+        let output = Run::new().output(&["check", "--format", "json", "--", &command]);
+        let report = report(&output);
+        assert_eq!((codes(&report), output.status.code()), (vec![code.to_owned()], Some(1)), "{command}");
+        assert_eq!((&report["reason"], &report["spawns"]), (&"spawn_failed".into(), &0.into()));
+    }
+    let output = Run::new().output(&["check", "--format", "json", "--cwd", "/no/such/dir", "--", "true"]);
+    assert_eq!(codes(&report(&output)), ["spawn.cwd_missing"]);
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
+fn bad_input_is_one_clear_line_and_launches_nothing() {
+    let trace = std::env::temp_dir().join(format!("stdiowatch-launched-{}", std::process::id()));
+    let touch = trace.to_str().unwrap();
+    for (args, wanted) in [
+        (vec!["check"], "no command: give the server's command and arguments after --"),
+        (vec!["check", "--startup-timeout", "-5s", "--", "touch", touch], "negative"),
+        (vec!["check", "--startup-timeout=-5s", "--", "touch", touch], "a duration cannot be negative"),
+        (vec!["check", "--startup-timeout", "5", "--", "touch", touch], "the unit is missing"),
+        (vec!["check", "--startup-timeout", "0s", "--", "touch", touch], "longer than zero"),
+        (vec!["check", "--no-such-option", "--", "touch", touch], "--no-such-option"),
+        (vec!["check", "--env", "NOVALUE", "--", "touch", touch], "NAME=VALUE"),
+        (vec!["check", "--severity", "stdout.nose=warn", "--", "touch", touch], "there is no finding \"stdout.nose\""),
+        (vec!["check", "--severity", "stdout.noise=bad", "--", "touch", touch], "a level is info, warn, fail or unknown"),
+        (vec!["check", "--name", "a/b", "--", "touch", touch], "may not contain '/'"),
+        (vec!["check", "-o", "/no/such/dir/file", "--format", "json", "--", "touch", touch], "cannot write /no/such/dir/file"),
+        (vec!["check", "--", ""], "the command is empty"),
+        (vec!["serve", "--interval", "10ms", "--", "touch", touch], "at most once a second"),
+        (vec!["serve"], "no command"),
+        (vec!["serve", "--listen", "nowhere", "--", "touch", touch], "an address is HOST:PORT"),
+        (vec!["sample-server", "nonsense"], "nonsense"),
+        (vec!["explain", "stdout.nose"], "there is no finding"),
+    ] {
+        let output = Run::new().output(&args);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+        assert!(said.contains(wanted), "{args:?}: {said}");
+        assert_eq!(said.lines().count(), 1, "{args:?}: {said}");
+        assert!(output.stdout.is_empty(), "{args:?}");
+        assert!(!trace.exists(), "{args:?} launched something");
+    }
+}
+
+#[test]
+fn an_address_in_use_is_told_before_anything_is_launched() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let trace = std::env::temp_dir().join(format!("stdiowatch-in-use-{}", std::process::id()));
+    let output = Run::new().output(&["serve", "--listen", &address, "--", "touch", trace.to_str().unwrap()]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+    assert!(said.contains(&address) && said.contains("address already in use"), "{said}");
+    assert!(!trace.exists());
+}
+
+#[test]
+fn a_report_can_go_to_a_file() {
+    let path = std::env::temp_dir().join(format!("stdiowatch-report-{}.json", std::process::id()));
+    let output = Run::new().output(&["check", "--format", "json", "-o", path.to_str().unwrap(), "--", PROGRAM, "sample-server", "sound"]);
+    assert!(output.status.success() && output.stdout.is_empty());
+    let document: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    assert_eq!(document["servers"][0]["verdict"], "pass");
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn a_signal_ends_what_was_launched_and_then_the_check() {
+    for (name, status) in [("TERM", 143), ("INT", 130)] {
+        let run = Run::new();
+        let mut child = run.command(&["check", "--", PROGRAM, "sample-server", "mute"]).spawn().unwrap();
+        poll(LONG, || (run.alive().len() > 1).then_some(())).expect("the server runs");
+        signal(child.id(), name);
+        let ended = poll(LONG, || child.try_wait().unwrap()).expect("it ends");
+        assert_eq!(ended.code(), Some(status));
+        run.leaves_nothing(Duration::ZERO);
+    }
+}
+
+#[test]
+fn a_killed_check_leaves_nothing() {
+    for kind in ["mute", "ignore-sigterm", "helper"] {
+        let run = Run::new();
+        let mut child = run.command(&["check", "--", PROGRAM, "sample-server", kind]).spawn().unwrap();
+        poll(LONG, || (run.alive().len() > 1).then_some(())).expect("the server runs");
+        signal(child.id(), "KILL");
+        child.wait().unwrap();
+        run.leaves_nothing(Duration::from_secs(1));
+    }
+}
+
+#[test]
+fn every_finding_can_be_explained() {
+    let list = String::from_utf8(Run::new().output(&["explain"]).stdout).unwrap();
+    assert!(list.lines().count() > 50);
+    let page = String::from_utf8(Run::new().output(&["explain", "stdout.noise"]).stdout).unwrap();
+    assert!(page.contains("What it means") && page.contains("What to do"), "{page}");
+}

@@ -1,0 +1,164 @@
+//! The program, run as its users run it, and a look at what it leaves behind.
+#![allow(dead_code, reason = "each test file uses some of it")]
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// Longer than anything takes that works.
+pub const LONG: Duration = Duration::from_secs(30);
+
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_stdiowatch");
+
+/// One run of the program, whose descendants can be told from all others: the variable that
+/// stdiowatch marks its servers with holds the marks of those around it too.
+pub struct Run {
+    mark: String,
+}
+
+impl Run {
+    pub fn new() -> Run {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        Run { mark: format!("test-{}-{}-end", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)) }
+    }
+
+    /// The program with these arguments, not started yet.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(PROGRAM);
+        command.args(args).env("STDIOWATCH_TREE", &self.mark).env_remove("RUST_LOG").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs it to its end.
+    pub fn output(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    /// The processes of this run that are alive: pid and command line.
+    pub fn alive(&self) -> Vec<String> {
+        let mut alive = Vec::new();
+        for entry in fs::read_dir("/proc").unwrap().flatten() {
+            let path = entry.path();
+            let Ok(environ) = fs::read(path.join("environ")) else { continue };
+            if !String::from_utf8_lossy(&environ).contains(&self.mark) || is_dead(&fs::read_to_string(path.join("stat")).unwrap_or_default()) {
+                continue;
+            }
+            let cmdline = fs::read(path.join("cmdline")).unwrap_or_default();
+            alive.push(format!("{} {}", entry.file_name().to_string_lossy(), String::from_utf8_lossy(&cmdline).replace('\0', " ")));
+        }
+        alive
+    }
+
+    /// Waits until nothing of this run is alive.
+    pub fn leaves_nothing(&self, within: Duration) {
+        let alive = poll(within, || Some(self.alive()).filter(Vec::is_empty)).is_none();
+        assert!(!alive, "still alive after {within:?}: {:#?}", self.alive());
+    }
+}
+
+/// From /proc/PID/stat: a zombie is dead, and so is what has gone meanwhile.
+fn is_dead(stat: &str) -> bool {
+    let state = stat.rsplit(')').next().and_then(|rest| rest.trim_start().chars().next());
+    matches!(state, None | Some('Z' | 'X'))
+}
+
+/// Asks again and again, until there is an answer or the time is up.
+pub fn poll<T>(within: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
+    let end = Instant::now() + within;
+    loop {
+        if let Some(answer) = ask() {
+            return Some(answer);
+        }
+        if Instant::now() >= end {
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The report of `check --format json`.
+pub fn report(output: &Output) -> Value {
+    let document: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {:?} {:?}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)));
+    assert_eq!(document["format"], 1);
+    document["servers"][0].clone()
+}
+
+pub fn codes(report: &Value) -> Vec<String> {
+    report["findings"].as_array().unwrap().iter().map(|f| f["code"].as_str().unwrap().to_owned()).collect()
+}
+
+/// A `serve` that is running, ended with the test.
+pub struct Serving {
+    pub child: Child,
+    pub port: u16,
+}
+
+impl Serving {
+    /// Starts `serve` with these arguments at a free port, and waits until it listens.
+    pub fn start(run: &Run, args: &[&str]) -> Serving {
+        let port = free_port();
+        let listen = format!("127.0.0.1:{port}");
+        let mut all = vec!["serve", "--listen", &listen];
+        all.extend_from_slice(args);
+        let child = run.command(&all).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let serving = Serving { child, port };
+        poll(LONG, || TcpStream::connect(("127.0.0.1", port)).ok()).expect("it listens");
+        serving
+    }
+
+    /// The status and the body of the answer to GET `path`.
+    pub fn get(&self, path: &str) -> (u16, String) {
+        let Ok(mut stream) = TcpStream::connect(("127.0.0.1", self.port)) else { return (0, String::new()) };
+        let _ = stream.set_read_timeout(Some(LONG));
+        let _ = write!(stream, "GET {path} HTTP/1.0\r\n\r\n");
+        let mut answer = String::new();
+        let _ = stream.read_to_string(&mut answer);
+        let status = answer.get(9..12).and_then(|s| s.parse().ok()).unwrap_or(0);
+        (status, answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default())
+    }
+
+    /// Waits until `path` answers with `status`.
+    pub fn becomes(&self, path: &str, status: u16) -> String {
+        let answer = poll(LONG, || Some(self.get(path)).filter(|(s, _)| *s == status));
+        answer.unwrap_or_else(|| panic!("{path} never answered {status}: {:?}", self.get(path))).1
+    }
+
+    pub fn signal(&self, name: &str) {
+        signal(self.child.id(), name);
+    }
+
+    /// Waits for its end; its exit status.
+    pub fn wait(&mut self) -> std::process::ExitStatus {
+        poll(LONG, || self.child.try_wait().unwrap()).expect("it ends")
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub fn signal(pid: u32, name: &str) {
+    let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    let signal = match name {
+        "TERM" => rustix::process::Signal::TERM,
+        "INT" => rustix::process::Signal::INT,
+        "KILL" => rustix::process::Signal::KILL,
+        "STOP" => rustix::process::Signal::STOP,
+        "CONT" => rustix::process::Signal::CONT,
+        other => panic!("no signal {other} here"),
+    };
+    rustix::process::kill_process(pid, signal).unwrap();
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}

@@ -1,0 +1,489 @@
+//! The HTTP side over raw TCP, as health checkers, scrapers and worse really speak to it.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use stdiowatch::judge::{Report, Rules, Verdict, judge};
+use stdiowatch::ledger::{Fact, ServerState, Terms};
+use stdiowatch::outside::clock;
+use stdiowatch::probe::{Observation, Phase};
+use stdiowatch::running::hub::Hub;
+use stdiowatch::serve::listen::{Limits, bind, run};
+use stdiowatch::serve::own::Own;
+use stdiowatch::serve::routes::{Sources, routes, with_manners};
+use stdiowatch::words::{Moment, ServerName};
+use tokio::sync::oneshot;
+
+/// How long anything may take before a test gives up.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+fn server(name: &str, verdict: Option<Verdict>) -> ServerState {
+    let seconds = Duration::from_secs;
+    let terms = Terms { interval: seconds(60), timeouts: vec![(Phase::List, seconds(10))], total: seconds(180), failures: 1, successes: 1 };
+    let name = ServerName::new(name).unwrap();
+    let mut state = ServerState::new(name.clone(), terms);
+    if let Some(verdict) = verdict {
+        let nothing = Observation { launches: vec![], judged: 0, total: seconds(1), cancelled: false };
+        let report = Report { verdict, ..judge(&name, String::new(), &nothing, &Rules::default(), None) };
+        state.apply(Fact { report: Arc::new(report), at: clock::now(), listed: None, next_in: seconds(60), backoff: Duration::ZERO });
+    }
+    state
+}
+
+/// A running server; it is stopped in good order when dropped.
+struct Side {
+    address: SocketAddr,
+    hub: Arc<Hub>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Side {
+    fn of(servers: Vec<ServerState>) -> Side {
+        Side::with(servers, Limits::default(), clock::now)
+    }
+
+    fn with(servers: Vec<ServerState>, limits: Limits, now: fn() -> Moment) -> Side {
+        let hub = Arc::new(Hub::new(servers));
+        hub.update(|snapshot| {
+            snapshot.sidecar.started = clock::now();
+            snapshot.sidecar.last_tick = clock::up();
+        });
+        let own = Arc::new(Own::new(clock::now()).unwrap());
+        let sources = Sources { hub: Arc::clone(&hub), own, now };
+        let listener = bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = oneshot::channel();
+        // What is merged in later has the same manners.
+        let more = axum::Router::new()
+            .route("/panic", axum::routing::get(panics))
+            .route("/slow", axum::routing::get(|| async { tokio::time::sleep(Duration::from_millis(300)).await; "slow" }));
+        let router = with_manners(routes(sources).merge(more));
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(run(listener, router, limits, async { let _ = stopped.await; })).unwrap();
+        });
+        Side { address, hub, stop: Some(stop), thread: Some(thread) }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream
+    }
+
+    /// What comes back for these bytes, until the connection is closed.
+    fn raw(&self, bytes: impl AsRef<[u8]>) -> Answer {
+        let mut stream = self.connect();
+        stream.write_all(bytes.as_ref()).unwrap();
+        let mut all = Vec::new();
+        stream.read_to_end(&mut all).unwrap();
+        Answer::parse(&all)
+    }
+
+    fn ask(&self, method: &str, target: &str, headers: &str) -> Answer {
+        self.raw(format!("{method} {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{headers}\r\n"))
+    }
+
+    fn get(&self, target: &str) -> Answer {
+        self.ask("GET", target, "")
+    }
+
+    fn stop(&mut self) {
+        self.stop.take().map(|stop| stop.send(()));
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
+    }
+}
+
+impl Drop for Side {
+    fn drop(&mut self) {
+        self.stop.take().map(|stop| stop.send(()));
+        self.thread.take().map(JoinHandle::join);
+    }
+}
+
+#[derive(Debug)]
+struct Answer {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Answer {
+    fn parse(bytes: &[u8]) -> Answer {
+        let text = String::from_utf8(bytes.to_vec()).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no head: {text:?}"));
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        let mut answer = Answer { status, head: head.to_owned(), body: body.to_owned() };
+        if answer.header("transfer-encoding") == Some("chunked") {
+            answer.body = dechunked(body);
+        }
+        answer
+    }
+
+    fn header(&self, name: &str) -> Option<&str> {
+        let mut fields = self.head.split("\r\n").skip(1).filter_map(|line| line.split_once(": "));
+        fields.find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    }
+
+    /// The head, without the time of day.
+    fn lasting(&self) -> Vec<&str> {
+        self.head.split("\r\n").filter(|line| !line.starts_with("date:")).collect()
+    }
+}
+
+fn dechunked(mut body: &str) -> String {
+    let mut out = String::new();
+    while !body.is_empty() {
+        let (size, rest) = body.split_once("\r\n").unwrap();
+        let size = usize::from_str_radix(size, 16).unwrap();
+        out.push_str(&rest[..size]);
+        body = &rest[size + 2..];
+    }
+    out
+}
+
+async fn panics() -> &'static str {
+    panic!("on purpose")
+}
+
+fn healthy() -> Vec<ServerState> {
+    vec![server("files", Some(Verdict::Pass)), server("näme \"x\" %41", Some(Verdict::Warn))]
+}
+
+#[test]
+fn health_is_answered_however_it_is_asked() {
+    let side = Side::of(healthy());
+    let first = side.get("/health");
+    assert_eq!((first.status, first.header("content-type")), (200, Some("application/health+json")));
+    assert!(first.body.starts_with("{\"status\":\"warn\","), "{}", first.body);
+    for request in [
+        "GET /health HTTP/1.0\r\n\r\n",
+        "GET /health HTTP/1.0\r\nAccept: text/html\r\n\r\n",
+        "GET /health HTTP/1.1\r\nHost: 10.0.0.1:1\r\nAccept: image/png;q=1\r\nConnection: close\r\n\r\n",
+        "GET /health?_=1&x=%ff%00%zz&&== HTTP/1.1\r\nhost:\r\nConnection: close\r\n\r\n",
+        "GET http://elsewhere/health HTTP/1.1\r\nHost: elsewhere\r\nConnection: close\r\n\r\n",
+        "GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 3\r\n\r\nabc",
+        "\r\nGET /health HTTP/1.0\r\n\r\n",
+    ] {
+        let answer = side.raw(request);
+        assert_eq!((answer.status, &answer.body), (200, &first.body), "{request}");
+    }
+    for (name, value) in [("cache-control", "no-store"), ("x-content-type-options", "nosniff"), ("referrer-policy", "no-referrer")] {
+        assert_eq!(first.header(name), Some(value));
+    }
+}
+
+#[test]
+fn head_has_the_same_status_and_headers_and_no_body() {
+    let side = Side::of(vec![server("a", Some(Verdict::Pass)), server("b", Some(Verdict::Fail))]);
+    for target in ["/", "/health", "/health/a", "/health/nobody", "/health?format=text", "/livez", "/readyz", "/metrics", "/nothing"] {
+        let (get, head) = (side.get(target), side.ask("HEAD", target, ""));
+        assert_eq!(head.body, "", "{target}");
+        if target == "/metrics" {
+            // What the process uses changes from one to the other.
+            assert!(head.header("content-length").is_some());
+        } else {
+            assert_eq!(get.lasting(), head.lasting(), "{target}");
+            assert_eq!(get.header("content-length"), Some(get.body.len().to_string().as_str()), "{target}");
+        }
+    }
+}
+
+#[test]
+fn options_is_answered_everywhere() {
+    let side = Side::of(healthy());
+    for target in ["/", "*", "/health", "/health/files", "/health/nobody", "/livez", "/readyz", "/metrics", "/nothing", "/a/b/c?d"] {
+        for request in [format!("OPTIONS {target} HTTP/1.0\r\n\r\n"), format!("OPTIONS {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")] {
+            let answer = side.raw(&request);
+            assert_eq!((answer.status, answer.header("allow"), answer.body.as_str()), (204, Some("GET, HEAD, OPTIONS"), ""), "{request}");
+        }
+    }
+}
+
+#[test]
+fn other_methods_are_refused_and_unknown_paths_not_found() {
+    let side = Side::of(healthy());
+    for method in ["POST", "PUT", "DELETE", "PATCH", "TRACE", "PROPFIND"] {
+        for target in ["/", "/health", "/health/files", "/metrics", "/livez", "/readyz"] {
+            let answer = side.ask(method, target, "Content-Length: 0\r\n");
+            assert_eq!((answer.status, answer.header("allow")), (405, Some("GET, HEAD, OPTIONS")), "{method} {target}");
+        }
+    }
+    for target in ["/nothing", "/health/", "/health/files/", "/health/a/b", "//health", "/health%2Ffiles", "/Health", "/.", "/metrics/", "/-/reload"] {
+        let answer = side.get(target);
+        assert_eq!((answer.status, answer.header("location")), (404, None), "{target}");
+    }
+    assert!(side.raw("CONNECT x:1 HTTP/1.1\r\nHost: x:1\r\nConnection: close\r\n\r\n").status >= 400);
+}
+
+#[test]
+fn a_server_is_looked_up_by_its_decoded_name() {
+    let side = Side::of(healthy());
+    for target in ["/health/files", "/health/%66iles", "/health/n%C3%A4me%20%22x%22%20%2541?verbose=1&_=2"] {
+        assert_eq!(side.get(target).status, 200, "{target}");
+    }
+    for target in ["/health/n%C3%A4me%20%22x%22%20%41", "/health/%ff", "/health/%00", "/health/%", "/health/file%73%", "/health/..%2Ffiles", &format!("/health/{}", "a".repeat(8000))] {
+        let answer = side.get(target);
+        assert_eq!((answer.status, answer.header("content-type")), (404, Some("application/health+json")), "{target}");
+        assert_eq!(answer.body, "{\"status\":\"fail\",\"output\":\"no server has this name\"}\n");
+    }
+}
+
+#[test]
+fn what_is_not_known_to_be_well_is_unavailable() {
+    let side = Side::of(vec![server("a", Some(Verdict::Pass)), server("new", None)]);
+    let answer = side.get("/health");
+    assert_eq!((answer.status, answer.header("retry-after")), (503, Some("5")));
+    assert_eq!(side.get("/health/a").status, 200);
+    assert_eq!(side.get("/health?exclude=new").status, 200);
+    assert_eq!(side.get("/health/new?format=text").body, "fail\nunprobed new\n");
+    side.hub.update_server(&ServerName::new("new").unwrap(), |state| *state = server("new", Some(Verdict::Pass)));
+    assert_eq!(side.get("/health").status, 200);
+    side.hub.update_server(&ServerName::new("new").unwrap(), |state| *state = server("new", Some(Verdict::Unknown)));
+    assert_eq!(side.get("/health").status, 503);
+
+    let much_later = || Moment { up: clock::up() + Duration::from_secs(3600), ..clock::now() };
+    let side = Side::with(healthy(), Limits::default(), much_later);
+    let answer = side.get("/health");
+    assert_eq!((answer.status, answer.header("retry-after")), (503, Some("5")), "{}", answer.body);
+    assert!(answer.body.contains("stale"));
+    assert_eq!(side.get("/livez").status, 503);
+    assert!(side.get("/metrics").body.contains("stdiowatch_up{server=\"files\"} 0\n"));
+}
+
+#[test]
+fn livez_is_the_scheduler_and_readyz_the_first_round() {
+    let side = Side::of(vec![server("a", None)]);
+    assert_eq!((side.get("/livez").status, side.get("/readyz").status), (200, 503));
+    assert_eq!(side.get("/readyz").body, "the first round is not done: 0 of 1 servers probed\n");
+    side.hub.update(|snapshot| snapshot.sidecar.first_round_done = true);
+    assert_eq!(side.get("/readyz").status, 200);
+    side.hub.update(|snapshot| {
+        snapshot.sidecar.started = Moment::default();
+        snapshot.sidecar.last_tick = clock::up().saturating_sub(Duration::from_secs(11));
+    });
+    let answer = side.get("/livez");
+    assert_eq!((answer.status, answer.header("retry-after")), (503, Some("1")), "{}", answer.body);
+}
+
+#[test]
+fn metrics_are_in_the_format_that_is_asked_for() {
+    let side = Side::of(healthy());
+    for (accept, content_type) in [
+        ("", TEXT),
+        ("Accept: */*\r\n", TEXT),
+        ("Accept: text/html\r\n", TEXT),
+        ("Accept: text/plain;version=0.0.4;q=1,*/*;q=0.1\r\n", TEXT),
+        ("Accept: application/openmetrics-text; version=1.0.0,text/plain;version=0.0.4;q=0.5\r\nAccept-Encoding: gzip\r\n", OPEN_METRICS),
+    ] {
+        let answer = side.ask("GET", "/metrics", accept);
+        assert_eq!((answer.status, answer.header("content-type"), answer.header("vary")), (200, Some(content_type), Some("Accept")), "{accept}");
+        assert_eq!(answer.body.ends_with("\n# EOF\n"), content_type == OPEN_METRICS);
+        for series in ["stdiowatch_build_info{version=", "process_open_fds ", "stdiowatch_config_last_reload_successful 1\n", "stdiowatch_up{server=\"files\"} 1\n"] {
+            assert!(answer.body.contains(series), "{series}");
+        }
+    }
+}
+
+#[test]
+fn a_large_scrape_is_whole_for_every_version_of_http() {
+    let side = Side::of((0..200).map(|n| server(&format!("server {n}"), Some(Verdict::Pass))).collect());
+    let chunked = side.get("/metrics");
+    assert_eq!((chunked.header("transfer-encoding"), chunked.header("content-length")), (Some("chunked"), None));
+    let until_closed = side.raw("GET /metrics HTTP/1.0\r\n\r\n");
+    assert_eq!(until_closed.header("transfer-encoding"), None);
+    for answer in [chunked, until_closed] {
+        assert_eq!(answer.body.matches("\nstdiowatch_up{").count(), 200);
+        assert!(answer.body.lines().last().unwrap().starts_with("stdiowatch_config_last_reload"), "{:?}", answer.body.lines().last());
+    }
+    assert_eq!(side.ask("HEAD", "/metrics", "").body, "");
+}
+
+#[test]
+fn a_connection_is_kept_and_requests_may_queue() {
+    let side = Side::of(healthy());
+    let mut stream = side.connect();
+    for _ in 0..3 {
+        stream.write_all(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        let mut answer = [0; 2048];
+        let mut got = 0;
+        while !answer[..got].ends_with(b"\r\n\r\nok\n") {
+            got += stream.read(&mut answer[got..]).unwrap();
+        }
+    }
+    let queued = "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n".repeat(20) + "GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    stream.write_all(queued.as_bytes()).unwrap();
+    let mut all = String::new();
+    stream.read_to_string(&mut all).unwrap();
+    assert_eq!((all.matches("HTTP/1.1 200").count(), all.matches("HTTP/1.1 503").count()), (20, 1));
+}
+
+#[test]
+fn a_client_that_has_closed_its_own_side_is_answered() {
+    let side = Side::of(healthy());
+    let mut stream = side.connect();
+    stream.write_all(b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let mut all = String::new();
+    stream.read_to_string(&mut all).unwrap();
+    assert!(all.ends_with("slow"), "{all}");
+}
+
+#[test]
+fn a_panic_is_one_requests_own() {
+    let side = Side::of(healthy());
+    assert_eq!(side.get("/panic").status, 500);
+    assert_eq!(side.get("/health").status, 200);
+}
+
+#[test]
+fn what_is_no_http_is_refused() {
+    let side = Side::of(healthy());
+    for (request, status) in [
+        ("GARBAGE\r\n\r\n".to_owned(), 400),
+        ("\u{16}\u{3}\u{1}\u{2}\r\n\r\n".to_owned(), 400),
+        ("GET /health HTTP/1.1\r\nHost x\r\n\r\n".to_owned(), 400),
+        ("GET /health HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n".to_owned(), 400),
+        (format!("GET /health HTTP/1.1\r\nHost: x\r\nX: {}\r\n\r\n", "a".repeat(100_000)), 431),
+        (format!("GET /health HTTP/1.1\r\nHost: x\r\n{}\r\n", "X: y\r\n".repeat(1000)), 431),
+        (format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", "a".repeat(100_000)), 431),
+    ] {
+        let mut stream = side.connect();
+        // Part of it may be refused before all of it is sent.
+        let _ = stream.write_all(request.as_bytes());
+        let mut answer = [0; 12];
+        match stream.read_exact(&mut answer) {
+            Ok(()) => assert_eq!(answer, format!("HTTP/1.1 {status}").as_bytes(), "{}", &request[..20]),
+            Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{}", &request[..20]),
+        }
+    }
+    assert_eq!(side.get("/health").status, 200);
+}
+
+/// How long it takes until the connection is closed by the other side.
+fn closed_after(stream: &mut TcpStream) -> Duration {
+    let began = Instant::now();
+    match stream.read(&mut [0; 16]) {
+        Ok(0) => {}
+        Err(error) if error.kind() == ErrorKind::ConnectionReset => {}
+        other => panic!("{other:?}"),
+    }
+    began.elapsed()
+}
+
+#[test]
+fn who_dribbles_is_cut_and_who_is_idle_a_little_later() {
+    let limits = Limits { head: Duration::from_millis(400), idle: Duration::from_millis(1500), ..Limits::default() };
+    let side = Side::with(healthy(), limits, clock::now);
+    let mut idle = side.connect();
+    let mut dribbling = side.connect();
+    let began = Instant::now();
+    let mut writing = dribbling.try_clone().unwrap();
+    let dribble = std::thread::spawn(move || {
+        for byte in b"GET /health HTTP/1.1\r\nHost: x\r\nX: ".iter().chain(std::iter::repeat(&b'y')) {
+            if writing.write_all(&[*byte]).is_err() || began.elapsed() > PATIENCE {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    });
+    closed_after(&mut dribbling);
+    let cut = began.elapsed();
+    assert!(cut >= Duration::from_millis(390) && cut < Duration::from_millis(1500), "{cut:?}");
+    dribble.join().unwrap();
+    closed_after(&mut idle);
+    assert!(began.elapsed() >= Duration::from_millis(1490));
+    // The limit on a head begins anew with every request.
+    let mut kept = side.connect();
+    for _ in 0..4 {
+        kept.write_all(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        assert!(kept.read(&mut [0; 2048]).unwrap() > 0);
+        std::thread::sleep(Duration::from_millis(300));
+    }
+}
+
+#[test]
+fn connections_kept_for_nothing_keep_nobody_out() {
+    let limits = Limits { connections: 100, ..Limits::default() };
+    let side = Side::with(healthy(), limits, clock::now);
+    let mut idle: Vec<TcpStream> = (0..100).map(|_| side.connect()).collect();
+    let deadline = Instant::now() + PATIENCE;
+    // Once they have been idle for a moment, the one that has been so longest makes room.
+    loop {
+        let mut stream = side.connect();
+        let _ = stream.write_all(b"GET /health HTTP/1.0\r\n\r\n");
+        let mut answer = String::new();
+        let read = stream.read_to_string(&mut answer);
+        if read.is_ok() && answer.starts_with("HTTP/1.0 200") {
+            break;
+        }
+        assert!(Instant::now() < deadline, "never let in");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    closed_after(&mut idle[0]);
+    idle[99].write_all(b"GET /health HTTP/1.0\r\n\r\n").unwrap();
+    assert!(idle[99].read(&mut [0; 16]).unwrap() > 0, "the last one is still there");
+}
+
+#[test]
+fn a_hundred_idle_connections_slow_nobody_down() {
+    let side = Side::of(healthy());
+    let _idle: Vec<TcpStream> = (0..100).map(|_| side.connect()).collect();
+    let began = Instant::now();
+    assert_eq!(side.get("/health").status, 200);
+    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+}
+
+#[test]
+fn stopping_answers_what_is_in_flight() {
+    let mut side = Side::of(healthy());
+    let mut idle = side.connect();
+    let mut slow = side.connect();
+    slow.write_all(b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    // Its head is read when another connection, opened later, has been answered.
+    assert_eq!(side.get("/livez").status, 200);
+    side.stop();
+    let mut answer = String::new();
+    slow.read_to_string(&mut answer).unwrap();
+    assert!(answer.ends_with("slow") && answer.contains("connection: close"), "{answer}");
+    assert!(closed_after(&mut idle) < Duration::from_secs(1));
+    assert_eq!(TcpStream::connect(side.address).unwrap_err().kind(), ErrorKind::ConnectionRefused);
+}
+
+#[test]
+fn stopping_waits_for_nobody_for_long() {
+    let limits = Limits { drain: Duration::from_millis(200), ..Limits::default() };
+    let mut side = Side::with(healthy(), limits, clock::now);
+    let mut half = side.connect();
+    half.write_all(b"GET /health HTTP/1.1\r\nHo").unwrap();
+    assert_eq!(side.get("/livez").status, 200);
+    let began = Instant::now();
+    side.stop();
+    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    closed_after(&mut half);
+}
+
+#[test]
+fn an_address_that_cannot_be_had_is_named() {
+    let taken = bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let told = |address: &str| bind(address).unwrap_err().to_string();
+    assert_eq!(told(&address), format!("cannot listen on {address}: address already in use; something else listens there"));
+    assert_eq!(told("192.0.2.1:1"), "cannot listen on 192.0.2.1:1: this machine has no such address");
+    for wrong in ["", "localhost", "127.0.0.1", "::1:80", "1.2.3.4:", "1.2.3.4:70000", "http://x/", ":http", "[::1]"] {
+        assert!(told(wrong).contains("an address is HOST:PORT, as in 127.0.0.1:10779"), "{wrong}: {}", told(wrong));
+    }
+    assert!(told("no-such-host.invalid:80").starts_with("cannot listen on no-such-host.invalid:80: the host is not known"));
+    let everywhere = bind(":0").unwrap();
+    TcpStream::connect(("127.0.0.1", everywhere.local_addr().unwrap().port())).unwrap();
+    bind("localhost:0").unwrap();
+}

@@ -1,0 +1,107 @@
+//! `stdiowatch serve`, as its users run it.
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::*;
+
+#[test]
+fn a_sound_server_becomes_healthy_and_a_broken_one_does_not() {
+    let run = Run::new();
+    let serving = Serving::start(&run, &["--demo"]);
+    let sound = serving.becomes("/health/sound", 200);
+    assert!(sound.starts_with("{\"status\":\"pass\""), "{sound}");
+    let all = serving.becomes("/readyz", 200);
+    assert_eq!(all, "ok\n");
+    let (status, body) = serving.get("/health");
+    assert_eq!(status, 503);
+    assert!(body.starts_with("{\"status\":\"fail\""), "{body}");
+    assert_eq!(serving.get("/health/banner").0, 503);
+    assert_eq!(serving.get("/health/nobody").0, 404);
+    assert_eq!(serving.get("/livez").0, 200);
+    let metrics = serving.get("/metrics").1;
+    for line in ["stdiowatch_up{server=\"sound\"} 1", "stdiowatch_up{server=\"banner\"} 0", "stdiowatch_probe_failures_total{server=\"banner\",reason=\"timeout\"} 0"] {
+        assert!(metrics.lines().any(|l| l == line), "{line} is not in\n{metrics}");
+    }
+}
+
+#[test]
+fn nothing_is_healthy_before_the_first_verdict() {
+    let run = Run::new();
+    let serving = Serving::start(&run, &["--", PROGRAM, "sample-server", "mute"]);
+    let (status, body) = serving.get("/health");
+    assert_eq!(status, 503, "{body}");
+    assert_eq!(serving.get("/readyz").0, 503);
+    assert_eq!(serving.get("/livez").0, 200);
+}
+
+#[test]
+fn a_verdict_follows_the_server() {
+    let dir = std::env::temp_dir().join(format!("stdiowatch-serve-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let broken = dir.join("broken");
+    let script = format!("if [ -e {} ]; then exit 7; fi; exec {PROGRAM} sample-server sound", broken.display());
+    let run = Run::new();
+    let serving = Serving::start(&run, &["--interval", "1s", "--name", "mine", "--", "sh", "-c", &script]);
+    serving.becomes("/health/mine", 200);
+    std::fs::write(&broken, "").unwrap();
+    let body = serving.becomes("/health/mine", 503);
+    assert!(body.contains("exit.before_reply"), "{body}");
+    std::fs::remove_file(&broken).unwrap();
+    serving.becomes("/health/mine", 200);
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
+fn sigterm_ends_everything_politely_and_exits_with_0() {
+    for kind in ["sound", "mute", "ignore-sigterm"] {
+        let run = Run::new();
+        let mut serving = Serving::start(&run, &["--eof-grace", "300ms", "--term-grace", "300ms", "--", PROGRAM, "sample-server", kind]);
+        poll(LONG, || (run.alive().len() > 1).then_some(()).or_else(|| (serving.get("/readyz").0 == 200).then_some(()))).unwrap();
+        let asked = Instant::now();
+        serving.signal("TERM");
+        assert_eq!(serving.wait().code(), Some(0), "{kind}");
+        assert!(asked.elapsed() < Duration::from_secs(10), "{kind}: {:?}", asked.elapsed());
+        run.leaves_nothing(Duration::ZERO);
+    }
+}
+
+#[test]
+fn a_killed_sidecar_leaves_nothing() {
+    // At moments of all kinds: while servers start, answer, hang, are ended.
+    for wait in [0, 40, 150, 600, 1300] {
+        let run = Run::new();
+        let mut serving = Serving::start(&run, &["--demo", "--interval", "1s"]);
+        let until = Instant::now() + Duration::from_millis(wait);
+        poll(LONG, || (Instant::now() >= until).then_some(()));
+        serving.signal("KILL");
+        serving.wait();
+        run.leaves_nothing(Duration::from_secs(1));
+    }
+}
+
+#[test]
+fn a_stopped_sidecar_is_not_healthy_when_it_wakes() {
+    let run = Run::new();
+    let serving = Serving::start(&run, &["--interval", "1s", "--total-timeout", "1s", "--name", "mine", "--", PROGRAM, "sample-server", "sound"]);
+    serving.becomes("/health/mine", 200);
+    serving.signal("STOP");
+    // Longer than a verdict is good for: the interval, the probe's time, half an interval and 5 s.
+    let until = Instant::now() + Duration::from_secs(9);
+    poll(LONG, || (Instant::now() >= until).then_some(()));
+    serving.signal("CONT");
+    // It recovers by itself; whether the first answer is still 503 is a race that it may win.
+    serving.becomes("/health/mine", 200);
+}
+
+#[test]
+fn healthcheck_is_for_images_without_a_shell() {
+    let run = Run::new();
+    let serving = Serving::start(&run, &["--name", "mine", "--", PROGRAM, "sample-server", "sound"]);
+    serving.becomes("/health/mine", 200);
+    let ask = |path: &str| Run::new().output(&["healthcheck", &format!("http://127.0.0.1:{}{path}", serving.port)]).status.code();
+    assert_eq!((ask("/health"), ask("/health/nobody")), (Some(0), Some(1)));
+    assert_eq!(Run::new().output(&["healthcheck", "http://127.0.0.1:1/health"]).status.code(), Some(1));
+    assert_eq!(Run::new().output(&["healthcheck", "nonsense"]).status.code(), Some(1));
+}
