@@ -22,9 +22,3 @@ pub fn up() -> Duration {
     let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
     Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or_default())
 }
-
-/// A moment as RFC 3339 has it, in UTC, to the millisecond.
-#[must_use]
-pub fn rfc3339(moment: Moment) -> String {
-    Timestamp::from_millisecond(moment.unix_ms).map_or_else(|_| String::new(), |t| format!("{t:.3}"))
-}

@@ -157,7 +157,7 @@ impl Pad {
         let stop = self.stop.clone();
         let probe = drive(&self.launcher, Arc::new(job.plan), &job.spec, stop, || drop(permit.take()));
         let observation = probe.await;
-        let report = judge(&job.name, clock::rfc3339(started), &observation, &job.rules, job.baseline.as_deref());
+        let report = judge(&job.name, started.rfc3339(), &observation, &job.rules, job.baseline.as_deref());
         let listed = observation.judged().and_then(Baseline::of);
         Outcome { report, listed, started }
     }

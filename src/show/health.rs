@@ -13,7 +13,6 @@ use super::state::{sentence, word};
 use super::unmistakable;
 use crate::judge::{Finding, Timings, Verdict};
 use crate::ledger::{Health, ServerState, Snapshot};
-use crate::outside::clock::rfc3339;
 use crate::words::{Moment, printable};
 
 /// When to look again where nothing says when the next verdict is due.
@@ -196,7 +195,7 @@ fn entry(server: &ServerState, now: Moment, verbose: bool) -> Entry<'_> {
     Entry {
         component_type: "component",
         observed_value: word(health),
-        time: server.last.as_ref().map(|(at, _)| rfc3339(*at)),
+        time: server.last.as_ref().map(|(at, _)| at.rfc3339()),
         output: sentence(server, now),
         details: verbose.then(|| details(server, health)),
     }
@@ -210,7 +209,7 @@ fn details(server: &ServerState, health: Health) -> Details<'_> {
             Verdict::Unknown | Verdict::Fail => Verdict::Fail,
             verdict @ (Verdict::Pass | Verdict::Warn) => verdict,
         },
-        since: server.since.map(rfc3339),
+        since: server.since.map(Moment::rfc3339),
         reason: report.and_then(|r| r.reason).map(|reason| reason.as_str()),
         timings: report.map(|r| &r.timings),
         findings: report.map(|r| r.findings.iter().map(Brief::from).collect()).unwrap_or_default(),

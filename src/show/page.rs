@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use super::state::{sentence, word};
 use crate::ledger::{Health, ServerState, Snapshot};
-use crate::outside::clock::rfc3339;
 use crate::words::{Digest, Moment};
 
 /// Colours have a contrast of at least 4.5 : 1 in both schemes, and no state is told by colour alone.
@@ -56,7 +55,7 @@ fn document(snapshot: &Snapshot, now: Moment) -> String {
          <nav aria-label=\"Machine-readable\"><a href=\"/health?verbose\">/health?verbose</a>\
          <a href=\"/health?format=text\">/health?format=text</a><a href=\"/metrics\">/metrics</a>\
          <a href=\"/readyz\">/readyz</a><a href=\"/livez\">/livez</a></nav>\n</body>\n</html>\n",
-        at = rfc3339(now),
+        at = now.rfc3339(),
     )
 }
 

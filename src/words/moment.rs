@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 /// A moment of the sidecar's life, on both clocks: one to compute with, one to show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment {
@@ -16,6 +18,12 @@ impl Moment {
         #[allow(clippy::cast_precision_loss, reason = "exact until the year 287396")]
         let milliseconds = self.unix_ms as f64;
         milliseconds / 1e3
+    }
+
+    /// As RFC 3339 has it, in UTC, to the millisecond.
+    #[must_use]
+    pub fn rfc3339(self) -> String {
+        Timestamp::from_millisecond(self.unix_ms).map_or_else(|_| String::new(), |t| format!("{t:.3}"))
     }
 
     /// How long after `earlier` this is, whatever was done to the wall clock; zero if it is not.
