@@ -196,6 +196,20 @@ fn an_address_in_use_is_told_before_anything_is_launched() {
 }
 
 #[test]
+fn a_tool_can_be_called() {
+    let call = |call: &str| {
+        let output = Run::new().output(&["check", "--format", "json", "--call", call, "--", PROGRAM, "sample-server", "sound"]);
+        let report = report(&output);
+        (output.status.code(), codes(&report), report["reason"].clone())
+    };
+    assert_eq!(call(r#"{"tool":"echo","arguments":{"message":"hi"},"expect":{"contains":"hi"}}"#), (Some(0), vec![], Value::Null));
+    assert_eq!(call(r#"{"tool":"add","arguments":{"a":2,"b":3},"expect":{"equals":{"/structuredContent/sum":5}}}"#).0, Some(0));
+    let failed = (Some(1), vec!["call.failed".to_owned()], Value::from("call_failed"));
+    assert_eq!(call(r#"{"tool":"add","arguments":{"a":2,"b":3},"expect":{"contains":"7"}}"#), failed);
+    assert_eq!(call("no-such-tool"), failed);
+}
+
+#[test]
 fn a_report_can_go_to_a_file() {
     let path = std::env::temp_dir().join(format!("stdiowatch-report-{}.json", std::process::id()));
     let output = Run::new().output(&["check", "--format", "json", "-o", path.to_str().unwrap(), "--", PROGRAM, "sample-server", "sound"]);

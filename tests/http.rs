@@ -1,4 +1,5 @@
 //! The HTTP side over raw TCP, as health checkers, scrapers and worse really speak to it.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may give up, reads the clock, and runs programs")]
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};

@@ -588,6 +588,13 @@ fn processes_that_multiply_are_ended() {
         assert!(swept.in_group.len() >= 140, "{}", swept.in_group.len());
         assert!(swept.escaped.len() >= 140, "{}", swept.escaped.len());
         assert_eq!(swept.survivors, []);
+        // A tree of 511 sessions that is growing all the while.
+        let growing = r#"export G='trap "" TERM; if [ $1 -gt 0 ]; then for i in 1 2; do setsid -f sh -c "$G" x $(($1-1)); done; fi; exec sleep 100'"#;
+        let script = format!(r#"exec >/dev/null 2>&1; {growing}; setsid -f sh -c "$G" x 8; sleep 0.05; exit 0"#);
+        let child = launcher.launch(&sh(&script)).unwrap();
+        child.exited().await;
+        let (swept, _) = child.sweep(Duration::from_millis(10)).await;
+        assert_eq!(swept.survivors, []);
     });
 }
 
@@ -871,6 +878,46 @@ fn a_launcher_without_a_guard_launches() {
             let launcher = Launcher::start(GuardCommand::new("/no/such/guard", ["guard"])).unwrap();
             assert_eq!(launcher.guard_running().unwrap_err().kind(), io::ErrorKind::NotFound);
             assert_eq!(whole(&launcher, &sh("exit 0")).await.1, Exit::Code(0));
+        });
+    });
+}
+
+#[test]
+fn a_sidecar_that_was_started_with_sigchld_ignored_sees_exits() {
+    let test = "a_sidecar_that_was_started_with_sigchld_ignored_sees_exits";
+    if std::env::var_os(ALONE).is_some() {
+        let status = fs::read_to_string("/proc/self/status").unwrap();
+        let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:\t")).unwrap();
+        assert_ne!(u64::from_str_radix(ignored, 16).unwrap() & (1 << 16), 0);
+        return here(async |launcher| assert_eq!(whole(&launcher, &sh("exit 5")).await.1, Exit::Code(5)));
+    }
+    let inner = again(test);
+    let mut perl = Command::new("perl");
+    perl.args(["-e", "$SIG{CHLD} = 'IGNORE'; exec @ARGV"]).arg(inner.get_program()).args(inner.get_args());
+    let Ok(output) = perl.env(ALONE, "1").output() else {
+        eprintln!("skipped: it takes perl");
+        return;
+    };
+    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+}
+
+#[test]
+fn leftovers_may_be_left_alone() {
+    watching("leftovers_may_be_left_alone", async |launcher| {
+        let mut child = launcher.launch(&sh("setsid sleep 0.5 >&- 2>&- & sleep 0.5 >&- 2>&- & sleep 0.05")).unwrap();
+        child.close_stdin();
+        output(&child).await;
+        let (swept, _) = child.survey().await;
+        assert_eq!((names(&swept.in_group), names(&swept.escaped)), (vec!["sleep"], vec!["sleep"]));
+        let (in_group, escaped) = (swept.in_group[0].pid, swept.escaped[0].pid);
+        assert!(lives(in_group) && lives(escaped));
+        // Nor does another one's sweep end them.
+        assert_eq!(whole(&launcher, &sh("exit 0")).await.2, Swept::default());
+        assert!(lives(in_group) && lives(escaped));
+        until("reaped", || {
+            launcher.reap_adopted();
+            state(in_group).is_none() && state(escaped).is_none()
         });
     });
 }

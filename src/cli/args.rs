@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use super::duration;
 use crate::judge::{Rules, Severity, check};
 use crate::outside::process::{EnvMode, LaunchSpec, StdioKind};
-use crate::probe::{EraChoice, Times};
+use crate::probe::{Call, EraChoice, Times};
 use crate::protocol::Era;
 use crate::running::Watched;
 use crate::sample::Kind;
@@ -138,6 +138,11 @@ pub(super) struct ServerArgs {
     /// Give a finding another severity: info, warn, fail or unknown; may be repeated.
     #[arg(long, value_name = "CODE=LEVEL", value_parser = severity)]
     severity: Vec<(String, Severity)>,
+    /// Call a tool once its list has been read: a name, or {"tool": NAME, "arguments": {…},
+    /// "expect": {"contains": TEXT, "equals": {POINTER: VALUE}}}. Refused for tools that the server
+    /// marks destructive, unless "insist": true.
+    #[arg(long, value_name = "TOOL|JSON", value_parser = super::call::parse)]
+    call: Option<Call>,
     /// The server's command and its arguments, after --.
     #[arg(last = true, value_name = "COMMAND")]
     pub(super) command: Vec<String>,
@@ -213,7 +218,7 @@ impl ServerArgs {
         };
         let severity: BTreeMap<String, Severity> = self.severity.iter().cloned().collect();
         let rules = Arc::new(Rules { severity, objectives: BTreeMap::new() });
-        Ok(Watched { era, times: self.times(), rules, ..Watched::new(name, spec, interval) })
+        Ok(Watched { era, times: self.times(), call: self.call.clone(), rules, ..Watched::new(name, spec, interval) })
     }
 
     fn times(&self) -> Times {

@@ -1,6 +1,7 @@
 //! Floor 8: the command line, where everything is put together.
 
 mod args;
+mod call;
 mod check;
 mod demo;
 mod duration;

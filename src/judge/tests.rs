@@ -23,6 +23,7 @@ fn launch() -> Launch {
         first_reply: Some(at(50)),
         ready: Some(at(50)),
         listed: Some(at(80)),
+        called: None,
         version: Some("2025-11-25".to_owned()),
         greeting: Default::default(),
         lists: Vec::new(),
@@ -117,6 +118,7 @@ fn code_of(what: &What) -> &'static str {
         What::Tool { flaw: ToolFlaw::DeadRef { .. }, .. } => "tools.dead_ref",
         What::Tool { flaw: ToolFlaw::TooDeep, .. } => "tools.too_deep",
         What::DuplicateName { .. } => "tools.duplicate_name",
+        What::CallFailed { .. } => "call.failed",
         What::ReplyAfterEof { .. } => "shutdown.reply_after_eof",
     }
 }
@@ -167,7 +169,7 @@ fn everything() -> Vec<What> {
         What::ChangedLoop { list }, What::LateTools { tools: 1 }, What::Volatile { list, item: name(), pointer: String::new() },
         What::Tool { name: name(), flaw: ToolFlaw::Invalid { pointer: name(), wanted: "x" } },
         What::Tool { name: name(), flaw: ToolFlaw::DeadRef { reference: name() } }, What::Tool { name: name(), flaw: ToolFlaw::TooDeep },
-        What::DuplicateName { list, name: name() }, What::ReplyAfterEof { asked },
+        What::DuplicateName { list, name: name() }, What::ReplyAfterEof { asked }, What::CallFailed { tool: name(), why: name() },
     ]);
     all
 }

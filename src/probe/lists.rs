@@ -232,6 +232,11 @@ impl Lists {
         what.into_iter().map(|what| (what, Vec::new())).collect()
     }
 
+    /// The tool of this name, if it was listed.
+    pub(super) fn tool(&self, name: &str) -> Option<&Item> {
+        self.read.iter().filter(|r| r.kind == ListKind::Tools).flat_map(|r| &r.items).find(|item| item.name == name)
+    }
+
     /// The list was answered with an error, or not at all.
     pub(super) fn refused(&mut self) {
         if let Some(reading) = self.read.get_mut(self.current) {

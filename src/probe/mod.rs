@@ -2,6 +2,7 @@
 //!
 //! Nothing here launches, reads, writes, sleeps or knows the time; see [`Machine`].
 
+mod call;
 mod ladder;
 mod lists;
 mod log;
@@ -12,6 +13,7 @@ mod process;
 mod reading;
 mod session;
 
+pub use call::Call;
 pub use machine::{Effect, Input, Machine};
 pub use observation::{
     Asked, End, EndedBy, Io, Launch, Limit, ListSeen, Observation, Phase, Seen, Timeout, What,

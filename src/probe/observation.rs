@@ -78,6 +78,8 @@ pub struct Launch {
     pub ready: Option<At>,
     /// When the lists had been read.
     pub listed: Option<At>,
+    /// When the canary call had been answered.
+    pub called: Option<At>,
     /// The version that was agreed on.
     pub version: Option<String>,
     /// What the server says of itself.
@@ -175,6 +177,8 @@ pub enum Asked {
     Initialize,
     /// A page of a list.
     List(ListKind),
+    /// The canary call.
+    Call,
 }
 
 impl Asked {
@@ -185,6 +189,7 @@ impl Asked {
             Asked::Discover => "server/discover",
             Asked::Initialize => "initialize",
             Asked::List(kind) => kind.method(),
+            Asked::Call => "tools/call",
         }
     }
 
@@ -194,6 +199,7 @@ impl Asked {
         match self {
             Asked::Discover | Asked::Initialize => Phase::Handshake,
             Asked::List(_) => Phase::List,
+            Asked::Call => Phase::Call,
         }
     }
 }
@@ -369,6 +375,13 @@ pub enum What {
         list: ListKind,
         /// The name.
         name: String,
+    },
+    /// The canary call could not be made, or its result was not as expected.
+    CallFailed {
+        /// The tool.
+        tool: String,
+        /// Why, in words, escaped and bounded.
+        why: String,
     },
     /// A reply that had been waited for came when stdin was closed.
     ReplyAfterEof {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::call::Call;
 use crate::protocol::Era;
 use crate::words::Redactor;
 
@@ -89,7 +90,9 @@ pub struct Plan {
     pub list_twice: bool,
     /// The command is a launcher that may have to install the server first.
     pub installs: bool,
-    /// Keep the first bytes of each side's messages for a transcript.
+    /// A tool to call when the lists have been read.
+    pub call: Option<Call>,
+    /// Knows what must not surface.
     pub redactor: Arc<Redactor>,
 }
 
@@ -103,6 +106,7 @@ impl Plan {
             limits: Limits::default(),
             list_twice: true,
             installs: false,
+            call: None,
             redactor: Arc::default(),
         }
     }

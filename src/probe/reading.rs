@@ -180,6 +180,10 @@ impl Session {
                     Asked::Discover => self.discovered(now, place, *result, bytes, effects),
                     Asked::Initialize => self.initialized(now, place, *result, bytes, effects),
                     Asked::List(kind) => self.listed_page(now, place, kind, *result, bytes, effects),
+                    Asked::Call => {
+                        let why = self.plan.call.as_ref().and_then(|call| call.disappointment(*result));
+                        self.called(now, place, why, bytes, effects);
+                    }
                 }
             }
             Shape::Error { code, message, data } => {
@@ -189,6 +193,11 @@ impl Session {
                     Asked::Discover => self.discover_refused(now, place, *code, *data, what, bytes, effects),
                     Asked::Initialize => self.initialize_refused(now, place, *code, *data, what, bytes, effects),
                     Asked::List(kind) => self.list_refused(now, place, kind, *code, what, bytes, effects),
+                    Asked::Call => {
+                        let code = code.map(|c| format!(" {c}")).unwrap_or_default();
+                        let why = format!("it was answered with error{code}: {}", self.plan.redactor.excerpt(message.as_bytes()));
+                        self.called(now, place, Some(why), bytes, effects);
+                    }
                 }
             }
             Shape::Request { .. } | Shape::Notification { .. } | Shape::Nothing => {}

@@ -17,7 +17,7 @@ use super::process::{Exit, LaunchError, Swept, Usage};
 use crate::protocol::mcp::{Asker, Greeting};
 use crate::protocol::wire::{Framing, Id, Place};
 use crate::protocol::{Era, LATEST_MODERN};
-use crate::words::At;
+use crate::words::{At, printable};
 
 /// How long a process that closed stdout, or whose stdin broke, may take to be seen to exit.
 const EXIT_WAIT: Duration = Duration::from_secs(1);
@@ -114,6 +114,7 @@ pub(super) struct Session {
     spawned: Option<At>,
     failure: Option<LaunchError>,
     listed: Option<At>,
+    called: Option<At>,
     stdin: Stdin,
     stdout_open: bool,
     /// A signal of ours was sent: from here on stdout is not judged.
@@ -153,6 +154,7 @@ impl Session {
             spawned: None,
             failure: None,
             listed: None,
+            called: None,
             stdin: Stdin::Open,
             stdout_open: true,
             signalled: false,
@@ -289,9 +291,32 @@ impl Session {
             Next::AwaitTools(wait) => self.stage = Stage::AwaitingTools(now + wait),
             Next::Done => {
                 self.listed = Some(now);
-                self.leave(now, effects);
+                self.call(now, effects);
             }
         }
+    }
+
+    /// Makes the canary call, if there is one to make, or leaves.
+    fn call(&mut self, now: At, effects: &mut VecDeque<Effect>) {
+        let Some(call) = self.plan.call.clone() else { return self.leave(now, effects) };
+        if let Some(why) = call.objection(self.lists.tool(&call.tool)) {
+            let tool = printable(&call.tool, 100);
+            self.note_in(now, Phase::Call, None, What::CallFailed { tool, why }, &[]);
+            return self.leave(now, effects);
+        }
+        let version = self.version.clone().unwrap_or_default();
+        let (id, line) = self.asker.call(&call.tool, &call.arguments, self.opening, &version);
+        self.ask(now, Asked::Call, id, line, now + self.plan.times.request, effects);
+    }
+
+    /// The canary call was answered.
+    pub(super) fn called(&mut self, now: At, place: Place, why: Option<String>, bytes: &[u8], effects: &mut VecDeque<Effect>) {
+        self.called = Some(now);
+        if let (Some(call), Some(why)) = (&self.plan.call, why) {
+            let tool = printable(&call.tool, 100);
+            self.note_at(now, Some(place), What::CallFailed { tool, why }, bytes);
+        }
+        self.leave(now, effects);
     }
 
     /// Nothing more is asked: the way down begins.
@@ -502,6 +527,7 @@ impl Session {
             first_reply: self.first_reply,
             ready: self.ready,
             listed: self.listed,
+            called: self.called,
             version: self.version,
             greeting: self.greeting,
             lists,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::judge::Rules;
 use crate::ledger::Terms;
 use crate::outside::process::LaunchSpec;
-use crate::probe::{EraChoice, Limits, Phase, Plan, Times};
+use crate::probe::{Call, EraChoice, Limits, Phase, Plan, Times};
 use crate::words::{Redactor, ServerName};
 
 /// One configured server.
@@ -23,6 +23,8 @@ pub struct Watched {
     pub times: Times,
     /// How much is read.
     pub limits: Limits,
+    /// A tool to call in each probe.
+    pub call: Option<Call>,
     /// How it is judged.
     pub rules: Arc<Rules>,
     /// From one probe to the next while all is well.
@@ -39,6 +41,7 @@ impl Watched {
             era: EraChoice::Auto { remembered: None },
             times: Times::default(),
             limits: Limits::default(),
+            call: None,
             rules: Arc::default(),
             interval,
         }
@@ -53,7 +56,7 @@ impl Watched {
             EraChoice::Fixed(era) => EraChoice::Fixed(era),
         };
         let installs = !launched_before && may_install(&self.spec);
-        Plan { era, times: self.times, limits: self.limits, list_twice, installs, redactor: Arc::new(self.redactor()) }
+        Plan { era, times: self.times, limits: self.limits, list_twice, installs, call: self.call.clone(), redactor: Arc::new(self.redactor()) }
     }
 
     /// Knows what must not surface: the values of the configured environment.

@@ -156,16 +156,16 @@ pub(super) fn since_epoch() -> Duration {
 fn text_schema() -> Value {
     json!({
         "type": "object",
-        "properties": {"text": {"type": "string", "description": "Any text"}},
-        "required": ["text"],
+        "properties": {"message": {"type": "string", "description": "Any text"}},
+        "required": ["message"],
     })
 }
 
 fn text(arguments: &Params) -> Result<&str, String> {
     arguments
-        .get("text")
+        .get("message")
         .and_then(Value::as_str)
-        .ok_or_else(|| "text has to be a string".to_owned())
+        .ok_or_else(|| "message has to be a string".to_owned())
 }
 
 fn number<'a>(arguments: &'a Params, name: &str) -> Result<&'a Number, String> {
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn calls_give_what_the_descriptions_say() {
         assert_eq!(
-            run(&ECHO, json!({"text": "a\nb"}))["content"][0]["text"],
+            run(&ECHO, json!({"message": "a\nb"}))["content"][0]["text"],
             "a\nb"
         );
         assert_eq!(
@@ -209,11 +209,11 @@ mod tests {
             json!({"sum": 1.5})
         );
         assert_eq!(
-            run(&UPPERCASE, json!({"text": "straße"}))["content"][0]["text"],
+            run(&UPPERCASE, json!({"message": "straße"}))["content"][0]["text"],
             "STRASSE"
         );
         assert_eq!(
-            run(&LENGTH, json!({"text": "straße"}))["content"][0]["text"],
+            run(&LENGTH, json!({"message": "straße"}))["content"][0]["text"],
             "6"
         );
     }

@@ -68,12 +68,13 @@ pub enum BindError {
 }
 
 fn why(cause: &io::Error) -> String {
-    match cause.kind() {
-        io::ErrorKind::AddrInUse => "address already in use; something else listens there".to_owned(),
-        io::ErrorKind::AddrNotAvailable => "this machine has no such address".to_owned(),
-        io::ErrorKind::PermissionDenied => "permission denied; ports below 1024 need CAP_NET_BIND_SERVICE".to_owned(),
-        _ => cause.to_string(),
-    }
+    let known = [
+        (io::ErrorKind::AddrInUse, "address already in use; something else listens there"),
+        (io::ErrorKind::AddrNotAvailable, "this machine has no such address"),
+        (io::ErrorKind::PermissionDenied, "permission denied; ports below 1024 need CAP_NET_BIND_SERVICE"),
+    ];
+    let words = known.into_iter().find(|(kind, _)| *kind == cause.kind()).map(|(_, words)| words.to_owned());
+    words.unwrap_or_else(|| cause.to_string())
 }
 
 /// Listens on `address`: `HOST:PORT`, or `:PORT` for every interface. From here on clients can

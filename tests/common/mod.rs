@@ -1,5 +1,5 @@
 //! The program, run as its users run it, and a look at what it leaves behind.
-#![allow(dead_code, reason = "each test file uses some of it")]
+#![allow(dead_code, unreachable_pub, reason = "each test file uses some of it")]
 
 use std::fs;
 use std::io::{Read as _, Write as _};

@@ -19,6 +19,7 @@ fn slow(case: Case<'_>) -> Option<Found> {
     let measured = [
         ("startup", Phase::Handshake, took(Some(launch.started), launch.first_reply)),
         ("list", Phase::List, took(launch.ready, launch.listed)),
+        ("call", Phase::Call, took(launch.listed, launch.called)),
         ("shutdown", Phase::Shutdown, launch.end.as_ref().and_then(|end| took(end.closed, Some(end.at)))),
     ];
     let slow: Vec<_> = measured

@@ -6,6 +6,7 @@
 //! be seen is without a check is what `judge::tests` makes sure of.
 #![allow(clippy::wildcard_enum_match_arm, reason = "a check looks for one thing among all that can be seen")]
 
+mod call;
 mod drift;
 mod handshake;
 mod latency;
@@ -21,7 +22,7 @@ use super::case::Check;
 
 /// Every check, in the order of a probe.
 pub static CHECKS: LazyLock<Vec<&'static Check>> = LazyLock::new(|| {
-    [launch::CHECKS, stdout::CHECKS, handshake::CHECKS, lists::CHECKS, drift::CHECKS, latency::CHECKS, shutdown::CHECKS, ours::CHECKS]
+    [launch::CHECKS, stdout::CHECKS, handshake::CHECKS, lists::CHECKS, call::CHECKS, drift::CHECKS, latency::CHECKS, shutdown::CHECKS, ours::CHECKS]
         .into_iter()
         .flatten()
         .collect()

@@ -153,9 +153,18 @@ impl Child {
     /// Takes no time where nothing is left; else up to 25 ms for what is just ending, `term_grace` (1 s
     /// at the most) from SIGTERM to SIGKILL, and 2 s after that.
     pub async fn sweep(self, term_grace: Duration) -> (Swept, Usage) {
-        let Child { stdin, stdout, stderr, tree, .. } = self;
-        drop((stdin, stdout, stderr));
-        tree.sweep(term_grace).await
+        self.into_tree().sweep(term_grace).await
+    }
+
+    /// As [`sweep`](Child::sweep), but only says what has outlived the launched process, and lets it
+    /// live on.
+    pub async fn survey(self) -> (Swept, Usage) {
+        self.into_tree().survey().await
+    }
+
+    /// Closes the streams.
+    fn into_tree(self) -> Tree {
+        self.tree
     }
 }
 

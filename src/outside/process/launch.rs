@@ -12,6 +12,7 @@ use std::time::Duration;
 use nix::sched::CloneFlags;
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::binaries::Binaries;
 use super::child::Child;
@@ -19,6 +20,7 @@ use super::environment::Environment;
 use super::family::Family;
 use super::guard::{Guard, GuardCommand};
 use super::leader::Leader;
+use super::proc_fs;
 use super::resolve::{self, Place};
 use super::spec::LaunchSpec;
 use super::stdio::Stdio;
@@ -51,6 +53,7 @@ impl Launcher {
     /// is tried again at each launch: see [`Launcher::guard_running`].
     pub fn start(guard: GuardCommand) -> io::Result<Launcher> {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+        keep_zombies()?;
         let family = Arc::new(Family::new()?);
         let launcher = Launcher { family, guard: Guard::new(guard), home: Home::new(), binaries: Binaries::default() };
         let _ = launcher.guard_running();
@@ -91,6 +94,9 @@ impl Launcher {
         environment.apply(&mut command, &self.family.marker(&mark));
         let [stdin, stdout, stderr] = stdio.theirs;
         command.stdin(stdin).stdout(stdout).stderr(stderr);
+        if cwd.is_some() && self.home.forks() && place.is_no_program(&program) {
+            return Err(place.explain(Errno::NOEXEC, &spec.command, &program));
+        }
         let leader = self.home.spawn(command, cwd).map_err(|error| match Errno::from_io_error(&error) {
             Some(errno) => place.explain(errno, &spec.command, &program),
             // A NUL byte in an argument.
@@ -114,6 +120,21 @@ impl Drop for Launcher {
     }
 }
 
+/// A process that was started with SIGCHLD ignored has no zombies (sigaction(2)): their statuses are
+/// lost, and their numbers anybody's. Any handler will do, and the runtime's stays for good.
+fn keep_zombies() -> io::Result<()> {
+    if proc_fs::ignores_children() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+        let inside = runtime.enter();
+        let handled = signal(SignalKind::child()).map(drop);
+        drop(inside);
+        // Dropped, it would panic where we are in another one.
+        runtime.shutdown_background();
+        handled?;
+    }
+    Ok(())
+}
+
 /// The working directory of the launching thread.
 ///
 /// `Command::current_dir` makes std fork in a static build (there is no weak symbol to find
@@ -133,10 +154,20 @@ impl Home {
         Home { thread: std::thread::current().id(), dir: own.then(here).and_then(Result::ok) }
     }
 
+    /// Where to come back to, if this is the thread.
+    fn own(&self) -> Option<&OwnedFd> {
+        self.dir.as_ref().filter(|_| std::thread::current().id() == self.thread)
+    }
+
+    /// Whether std will fork to get to a directory. What it then executes by `execvp` has no wrong
+    /// format: glibc has the shell run what the kernel refuses.
+    fn forks(&self) -> bool {
+        cfg!(target_feature = "crt-static") && self.own().is_none()
+    }
+
     /// Spawns `command` in `cwd`, or here.
     fn spawn(&self, mut command: Command, cwd: Option<(&Path, &OwnedFd)>) -> io::Result<Leader> {
-        let own = self.dir.as_ref().filter(|_| std::thread::current().id() == self.thread);
-        match (cwd, own) {
+        match (cwd, self.own()) {
             (None, _) => spawn(command),
             (Some((_, dir)), Some(home)) => {
                 rustix::process::fchdir(dir)?;

@@ -125,6 +125,17 @@ fn parse_status(status: &[u8]) -> Option<(u64, u32)> {
     Some((field("VmHWM:")? * 1024, u32::try_from(field("Threads:")?).ok()?))
 }
 
+/// Whether we ignore SIGCHLD, as whoever started us had us do.
+pub(super) fn ignores_children() -> bool {
+    read("/proc/self/status").is_ok_and(|status| parse_ignored(&status).is_some_and(|mask| mask & (1 << 16) != 0))
+}
+
+fn parse_ignored(status: &[u8]) -> Option<u64> {
+    let status = String::from_utf8_lossy(status);
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+    u64::from_str_radix(mask.trim(), 16).ok()
+}
+
 /// The value of an environment variable as it was at the process' last exec. `None` also where we
 /// may not look: another user's process, or one that overwrote its environment with a title.
 pub(super) fn env_of(pid: u32, name: &str) -> Option<String> {
@@ -178,6 +189,13 @@ mod tests {
         assert_eq!(env_of(me, "NO_SUCH_NAME"), None);
         let path = std::env::var("PATH").ok();
         assert_eq!(env_of(me, "PATH"), path);
+    }
+
+    #[test]
+    fn sigchld_is_signal_17() {
+        assert_eq!(parse_ignored(b"SigBlk:\t0\nSigIgn:\t0000000000010000\nSigCgt:\t0\n"), Some(1 << 16));
+        assert_eq!(parse_ignored(b""), None);
+        assert!(!ignores_children());
     }
 
     #[test]

@@ -167,6 +167,13 @@ impl<'a> Place<'a> {
         Some(head[..len].to_vec())
     }
 
+    /// Whether the kernel will find no format that `file` is in. Only where it cannot be asked.
+    pub(super) fn is_no_program(&self, file: &Path) -> bool {
+        let Some(head) = self.head::<HEAD>(file) else { return false };
+        let misc = || std::fs::read_dir("/proc/sys/fs/binfmt_misc").is_ok_and(|entries| entries.count() > 2);
+        !head.starts_with(b"\x7fELF") && format::shebang(&head).is_none() && !misc()
+    }
+
     /// Why `file`, the one that `command` was resolved to, cannot be executed: the kernel said `errno`.
     pub(super) fn explain(&self, errno: Errno, command: &str, file: &Path) -> LaunchError {
         match errno {

@@ -23,7 +23,8 @@ use crate::words::printable;
 
 /// How long what is left may take to end by itself: a helper that sees its own end-of-file at the
 /// same time as the server is no leftover.
-const GRACE: [Duration; 6] = [ms(1), ms(2), ms(3), ms(5), ms(6), ms(8)];
+/// The runtime adds up to a millisecond to each, which makes 25 in all.
+const GRACE: [Duration; 6] = [ms(1), ms(2), ms(3), ms(4), ms(5), ms(5)];
 /// The longest time from SIGTERM to SIGKILL.
 const MOST_TERM: Duration = Duration::from_secs(1);
 /// How long the dying may take to be dead.
@@ -97,6 +98,23 @@ impl Tree {
 
     /// See [`Child::sweep`](super::Child::sweep).
     pub(super) async fn sweep(mut self, term_grace: Duration) -> (Swept, Usage) {
+        let (mut swept, left) = self.find().await;
+        if !left.is_empty() {
+            let _ = timeout(term_grace.min(MOST_TERM), self.ask(left)).await;
+            let _ = timeout(MOST_KILL, self.kill()).await;
+            swept.survivors = self.look().iter().map(leftover).collect();
+        }
+        self.close(swept)
+    }
+
+    /// See [`Child::survey`](super::Child::survey).
+    pub(super) async fn survey(mut self) -> (Swept, Usage) {
+        let (swept, _) = self.find().await;
+        self.close(swept)
+    }
+
+    /// Waits for what is just ending, and finds the rest.
+    async fn find(&mut self) -> (Swept, Vec<Stat>) {
         if self.leader.seen_dead().is_none() {
             let _ = self.leader.signal_group(Signal::Kill);
             let _ = timeout(MOST_KILL, self.leader.exited()).await;
@@ -114,13 +132,14 @@ impl Tree {
             let place = if self.in_group(stat) { &mut swept.in_group } else { &mut swept.escaped };
             place.push(leftover(stat));
         }
-        if !left.is_empty() {
-            let _ = timeout(term_grace.min(MOST_TERM), self.ask(left)).await;
-            let _ = timeout(MOST_KILL, self.kill()).await;
-            swept.survivors = self.look().iter().map(leftover).collect();
-        }
+        (swept, left)
+    }
+
+    /// Lets go of the leader, and adds up.
+    fn close(&mut self, mut swept: Swept) -> (Swept, Usage) {
         if !self.part() {
-            swept.survivors.push(Leftover { pid: self.leader.id(), name: String::new() });
+            let leader = proc_fs::stat(self.leader.id());
+            swept.survivors.extend(leader.as_ref().map(leftover));
         }
         (swept, Usage { max_rss: self.seen.lock().peak, cpu: self.cpu })
     }

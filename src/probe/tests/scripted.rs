@@ -503,6 +503,35 @@ fn a_list_that_is_refused_does_not_stop_the_others() {
 }
 
 #[test]
+fn a_canary_call_is_made_when_the_lists_are_read() {
+    fn call(result: Option<Value>, insist: bool) -> Observation {
+        let call = Call { tool: "a".into(), arguments: r#"{"x":1}"#.into(), contains: Some("yes".into()), equals: vec![], insist };
+        let plan = Plan { era: EraChoice::Fixed(Era::Legacy), list_twice: false, call: Some(call), ..Plan::new() };
+        probe(plan, move || {
+            let result = result.clone();
+            let mut server = sound(move |line: &Value, later: &mut Later| {
+                let called = is(line, "tools/call");
+                if called {
+                    assert_eq!(line["params"], json!({ "name": "a", "arguments": { "x": 1 } }));
+                    if let Some(r) = &result {
+                        later.send(1, &super::world::result(line, r.clone()));
+                    }
+                }
+                called
+            });
+            server.tools[0]["annotations"] = json!({ "destructiveHint": true });
+            Box::new(server)
+        })
+    }
+    let text = |text: &str| Some(json!({ "content": [{ "type": "text", "text": text }] }));
+    assert_eq!(seen(&call(text("yes, it works"), true)), Vec::<String>::new());
+    assert_eq!(seen(&call(text("no"), true)), ["CallFailed"]);
+    assert_eq!(seen(&call(None, true)), ["Timeout"]);
+    let refused = call(text("yes"), false);
+    assert_eq!((seen(&refused), refused.judged().unwrap().called), (vec!["CallFailed".to_owned()], None));
+}
+
+#[test]
 fn too_much_output_ends_the_probe() {
     struct Flood;
     impl Server for Flood {

@@ -186,6 +186,18 @@ impl<'d> Value<'d> {
         std::iter::from_fn(move || Some((children.next()?, children.next()?)))
     }
 
+    /// The value at a JSON pointer (RFC 6901, section 4) from here.
+    #[must_use]
+    pub fn at(self, pointer: &str) -> Option<Value<'d>> {
+        if !pointer.is_empty() && !pointer.starts_with('/') {
+            return None;
+        }
+        pointer.split('/').skip(1).try_fold(self, |value, token| {
+            let token = token.replace("~1", "/").replace("~0", "~");
+            if value.kind() == Kind::Array { value.elements().nth(token.parse().ok()?) } else { value.get(&token) }
+        })
+    }
+
     /// The member with this key, the last one if there are several, as most readers have it.
     #[must_use]
     pub fn get(self, key: &str) -> Option<Value<'d>> {

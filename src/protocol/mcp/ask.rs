@@ -110,6 +110,16 @@ impl Asker {
         self.integer_request(kind.method(), Value::Object(params))
     }
 
+    /// A call of the tool `name` with `arguments`, a JSON object.
+    pub fn call(&mut self, name: &str, arguments: &str, era: Era, version: &str) -> (Id, Vec<u8>) {
+        let arguments: Value = serde_json::from_str(arguments).unwrap_or_else(|_| json!({}));
+        let mut params = json!({ "name": name, "arguments": arguments });
+        if era == Era::Modern {
+            params["_meta"] = meta(version);
+        }
+        self.integer_request("tools/call", params)
+    }
+
     fn integer_request(&mut self, method: &str, params: Value) -> (Id, Vec<u8>) {
         let id = self.next_id();
         (Id::Integer(id), request(&json!(id), method, params))
@@ -125,9 +135,9 @@ impl Asker {
 /// come back (an echoing terminal, `cat`).
 #[must_use]
 pub fn is_ours(method: &str) -> Option<&'static str> {
-    const OPENING: [&str; 3] = ["initialize", "notifications/initialized", "server/discover"];
+    const OTHERS: [&str; 4] = ["initialize", "notifications/initialized", "server/discover", "tools/call"];
     let lists = ListKind::ALL.iter().map(|kind| kind.method());
-    OPENING.into_iter().chain(lists).find(|ours| *ours == method)
+    OTHERS.into_iter().chain(lists).find(|ours| *ours == method)
 }
 
 /// The reply to a server's `ping`.

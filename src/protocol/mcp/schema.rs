@@ -128,7 +128,7 @@ impl<'d> Walk<'_, 'd> {
         for reference in references {
             let fragment = percent_decoded(&reference[1..]);
             let alive = if fragment.is_empty() || fragment.starts_with('/') {
-                resolve(self.root, &fragment)
+                self.root.at(&fragment).is_some()
             } else {
                 anchors.get_or_insert_with(|| anchors_in(self.root)).contains(&fragment)
             };
@@ -184,18 +184,6 @@ fn role_of(key: &str, value: Value<'_>) -> Option<Role> {
         | "contains" | "not" | "if" | "then" | "else" => Some(Role::Schema),
         _ => None,
     }
-}
-
-/// RFC 6901, section 4.
-fn resolve(root: Value<'_>, pointer: &str) -> bool {
-    let mut value = Some(root);
-    for token in pointer.split('/').skip(1) {
-        let token = token.replace("~1", "/").replace("~0", "~");
-        value = value.and_then(|v| {
-            if v.kind() == Kind::Array { token.parse().ok().and_then(|n| v.elements().nth(n)) } else { v.get(&token) }
-        });
-    }
-    value.is_some()
 }
 
 fn percent_decoded(text: &str) -> String {

@@ -132,7 +132,7 @@ fn calls_and_reads_work_and_refuse_what_is_unknown() {
     let echo = result(
         &server,
         "tools/call",
-        json!({"name": "echo", "arguments": {"text": "hi"}}),
+        json!({"name": "echo", "arguments": {"message": "hi"}}),
     );
     assert_eq!(
         echo,

@@ -42,6 +42,7 @@ fn launch(tool: &str) -> Launch {
         first_reply: Some(ms(50)),
         ready: Some(ms(50)),
         listed: Some(ms(80)),
+        called: None,
         version: Some("2025-11-25".to_owned()),
         greeting: Greeting { server: Some(info), capabilities: vec!["tools".to_owned()] },
         lists: vec![ListSeen { kind: ListKind::Tools, items, complete: true, unknown: false }],
