@@ -210,6 +210,49 @@ fn a_tool_can_be_called() {
 }
 
 #[test]
+fn a_probe_can_be_recorded_and_judged_again() {
+    let dir = std::env::temp_dir().join(format!("stdiowatch-record-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    for kind in ["sound", "sound-modern", "banner", "hang", "mute", "exit", "ignore-sigterm", "helper", "glued"] {
+        let path = dir.join(kind);
+        let file = path.to_str().unwrap();
+        let mut args = vec!["check", "--format", "json", "--record", file];
+        args.extend(SHORT);
+        args.extend(["--", PROGRAM, "sample-server", kind]);
+        let first = report(&Run::new().output(&args));
+        let mut again = report(&Run::new().output(&["check", "--format", "json", "--replay", file]));
+        // Times are those of the machine, to the microsecond; all else is the same.
+        again["timings"] = first["timings"].clone();
+        let mut told = first.clone();
+        for report in [&mut told, &mut again] {
+            report["findings"].as_array_mut().unwrap().iter_mut().for_each(|f| f["evidence"] = Value::Null);
+            report["usage"] = Value::Null;
+        }
+        assert_eq!(told, again, "{kind}");
+    }
+    let text = std::fs::read_to_string(dir.join("sound")).unwrap();
+    assert!(text.contains("\"event\":\"sent\"") && text.contains("\"event\":\"stdout\""), "{text}");
+    let broken = dir.join("broken");
+    std::fs::write(&broken, text.replacen("\"event\":\"spawned\"", "\"event\":\"nonsense\"", 1)).unwrap();
+    let output = Run::new().output(&["check", "--replay", broken.to_str().unwrap()]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+    assert!(said.contains("line 3, column"), "{said}");
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
+fn a_recording_holds_no_secret_however_it_was_written() {
+    let path = std::env::temp_dir().join(format!("stdiowatch-secret-{}", std::process::id()));
+    let script = r#"printf 'half hunt'; sleep 0.1; printf 'er2secret\n'; printf 'hunter2s' >&2; sleep 0.1; printf 'ecret' >&2; read x; exit 3"#;
+    let args = ["check", "--record", path.to_str().unwrap(), "--env", "KEY=hunter2secret", "--", "sh", "-c", script];
+    Run::new().output(&args);
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(!text.contains("hunter2") && text.matches("[redacted]").count() >= 2, "{text}");
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
 fn a_report_can_go_to_a_file() {
     let path = std::env::temp_dir().join(format!("stdiowatch-report-{}.json", std::process::id()));
     let output = Run::new().output(&["check", "--format", "json", "-o", path.to_str().unwrap(), "--", PROGRAM, "sample-server", "sound"]);

@@ -3,6 +3,7 @@
 //! Who adopts orphans, and the list of them, is one for a whole process, so each test runs in a process
 //! of its own: this binary again, for that one test. There it checks that no child, no zombie and no
 //! descriptor is left. Where time is measured there is room for a busy machine.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may give up, reads the clock, and runs programs")]
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -429,9 +430,7 @@ fn stderr_is_read_however_much_it_is() {
 #[test]
 fn ends_are_told_apart() {
     watching("ends_are_told_apart", async |launcher| {
-        for (script, exit) in
-            [("exit 0", Exit::Code(0)), ("exit 77", Exit::Code(77)), ("kill -SEGV $$", Exit::Signal(11))]
-        {
+        for (script, exit) in [("exit 0", Exit::Code(0)), ("exit 77", Exit::Code(77)), ("kill -SEGV $$", Exit::Signal(11))] {
             // By the end of its streams, or by its own.
             assert_eq!(whole(&launcher, &sh(script)).await.1, exit);
             let child = launcher.launch(&sh(script)).unwrap();

@@ -73,6 +73,13 @@ pub(super) struct CheckArgs {
     /// Exit with 1 on warnings too.
     #[arg(long)]
     pub(super) strict: bool,
+    /// Write everything that happens to this file, as JSON Lines: both directions, with times, the
+    /// values of --env masked.
+    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
+    pub(super) record: Option<PathBuf>,
+    /// Launch nothing; judge what was recorded in this file.
+    #[arg(long, value_name = "FILE", conflicts_with = "command")]
+    pub(super) replay: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -216,9 +223,13 @@ impl ServerArgs {
             EraArg::Modern => EraChoice::Fixed(Era::Modern),
             EraArg::Legacy => EraChoice::Fixed(Era::Legacy),
         };
+        Ok(Watched { era, times: self.times(), call: self.call.clone(), rules: Arc::new(self.rules()), ..Watched::new(name, spec, interval) })
+    }
+
+    /// How the server is judged.
+    pub(super) fn rules(&self) -> Rules {
         let severity: BTreeMap<String, Severity> = self.severity.iter().cloned().collect();
-        let rules = Arc::new(Rules { severity, objectives: BTreeMap::new() });
-        Ok(Watched { era, times: self.times(), call: self.call.clone(), rules, ..Watched::new(name, spec, interval) })
+        Rules { severity, objectives: BTreeMap::new() }
     }
 
     fn times(&self) -> Times {

@@ -11,10 +11,12 @@ use tokio::sync::watch;
 use super::args::{CheckArgs, Format};
 use super::complain;
 use super::signals::Signals;
-use crate::judge::{Report, Verdict};
+use crate::judge::{Report, Rules, Verdict, judge};
 use crate::outside::process::GuardCommand;
-use crate::running::{Job, Launchpad, Watched};
+use crate::probe::Recording;
+use crate::running::{Job, Launchpad, Outcome, Watched};
 use crate::show::human;
+use crate::words::ServerName;
 
 /// What `--format json` prints.
 #[derive(Serialize)]
@@ -31,10 +33,21 @@ pub(super) fn run(args: CheckArgs) -> ExitCode {
 }
 
 fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
+    if let Some(path) = &args.replay {
+        let mut output = Output::open(args)?;
+        let report = replayed(path, &args.server.rules())?;
+        output.print(args.format, std::slice::from_ref(&report))?;
+        return Ok(exit_code(&[report], args.strict));
+    }
     let server = args.server.watched(std::time::Duration::from_secs(60))?;
     let mut output = Output::open(args)?;
+    let record = args.record.as_deref().map(create).transpose()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
-    let (report, signal) = runtime.block_on(probe(&server))?;
+    let (outcome, signal) = runtime.block_on(probe(&server, record.is_some()))?;
+    if let (Some(mut file), Some(recording)) = (record, outcome.recording) {
+        std::io::Write::write_all(&mut file, recording.to_lines().as_bytes()).context("cannot write the recording")?;
+    }
+    let report = outcome.report;
     output.print(args.format, std::slice::from_ref(&report))?;
     Ok(match signal {
         // As a shell reports a command that a signal ended.
@@ -43,8 +56,17 @@ fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     })
 }
 
+/// Judges a recorded probe anew.
+fn replayed(path: &Path, rules: &Rules) -> anyhow::Result<Report> {
+    let shown = crate::words::printable(&path.to_string_lossy(), 300);
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
+    let recording = Recording::from_lines(&text).with_context(|| format!("{shown} is no recording of a probe"))?;
+    let name = ServerName::new(&recording.server).with_context(|| format!("{shown}: the server's name"))?;
+    Ok(judge(&name, recording.started_at.clone(), &recording.replay(), rules, None))
+}
+
 /// Probes the server. A signal ends the probe politely; its number is returned.
-async fn probe(server: &Watched) -> anyhow::Result<(Report, Option<u8>)> {
+async fn probe(server: &Watched, record: bool) -> anyhow::Result<(Outcome, Option<u8>)> {
     let mut signals = Signals::catch()?;
     let (stop, stopped) = watch::channel(false);
     let launchpad = Launchpad::start(GuardCommand::own(), stopped).context("cannot launch anything")?;
@@ -54,12 +76,13 @@ async fn probe(server: &Watched) -> anyhow::Result<(Report, Option<u8>)> {
         plan: server.plan(None, false, true),
         rules: std::sync::Arc::clone(&server.rules),
         baseline: None,
+        record,
     };
     let mut probe = std::pin::pin!(launchpad.probe(job));
     let mut caught = None;
     loop {
         let (_, number) = tokio::select! {
-            outcome = &mut probe => return Ok((outcome.context("the launching thread ended")?.report, caught)),
+            outcome = &mut probe => return Ok((outcome.context("the launching thread ended")?, caught)),
             signal = signals.next() => signal,
         };
         caught.get_or_insert(number);

@@ -2,12 +2,14 @@
 //!
 //! A server can list its tools and still fail every call: a dead database, a revoked token.
 
+use serde::{Deserialize, Serialize};
+
 use crate::protocol::json::{Doc, Value, write_canonical};
 use crate::protocol::mcp::Item;
 use crate::words::printable;
 
 /// What to call, and what to expect.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
     /// The tool's name.
     pub tool: String,

@@ -7,11 +7,13 @@ mod ladder;
 mod lists;
 mod log;
 mod machine;
+mod micros;
 mod observation;
 mod plan;
 mod process;
 mod reading;
 mod session;
+mod tape;
 
 pub use call::Call;
 pub use machine::{Effect, Input, Machine};
@@ -19,6 +21,7 @@ pub use observation::{
     Asked, End, EndedBy, Io, Launch, Limit, ListSeen, Observation, Phase, Seen, Timeout, What,
 };
 pub use plan::{EraChoice, Limits, Plan, Times};
+pub use tape::{Happening, Recording, Tape, TapeError};
 pub use process::{Exit, LaunchError, Leftover, Swept, Usage};
 
 #[cfg(test)]

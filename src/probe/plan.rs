@@ -3,12 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::call::Call;
+use super::micros;
 use crate::protocol::Era;
 use crate::words::Redactor;
 
 /// Which era a server is opened in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum EraChoice {
     /// Find out; start with the one it was last seen in, where that is known.
     Auto {
@@ -20,26 +24,34 @@ pub enum EraChoice {
 }
 
 /// How long each wait of a probe may take, and all of them together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Times {
     /// From the launch to the first reply.
+    #[serde(with = "micros")]
     pub startup: Duration,
     /// From the launch of a server whose era is unknown to the reply to `server/discover`. Silence
     /// this long means a legacy server; the launch that follows has the whole of `startup`.
+    #[serde(with = "micros")]
     pub discovery: Duration,
     /// After end-of-file, for a launch that never answered and may be installing: a launcher such
     /// as `npx` finishes what it does before it sees the end of its input, and an install that is
     /// killed half-way starts anew next time.
+    #[serde(with = "micros")]
     pub cold_start: Duration,
     /// From each later request to its reply.
+    #[serde(with = "micros")]
     pub request: Duration,
     /// The whole probe, shutdown included.
+    #[serde(with = "micros")]
     pub total: Duration,
     /// From the end of stdin to SIGTERM.
+    #[serde(with = "micros")]
     pub eof_grace: Duration,
     /// From SIGTERM to SIGKILL.
+    #[serde(with = "micros")]
     pub term_grace: Duration,
     /// How long an offered but empty tool list is given to fill.
+    #[serde(with = "micros")]
     pub late_tools: Duration,
 }
 
@@ -59,7 +71,7 @@ impl Default for Times {
 }
 
 /// How much of what a server writes is taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// The longest line on stdout, in bytes, without its end.
     pub line: usize,
@@ -78,7 +90,7 @@ impl Default for Limits {
 }
 
 /// What one probe is to do.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
     /// Which era to open in.
     pub era: EraChoice,
@@ -93,6 +105,7 @@ pub struct Plan {
     /// A tool to call when the lists have been read.
     pub call: Option<Call>,
     /// Knows what must not surface.
+    #[serde(skip)]
     pub redactor: Arc<Redactor>,
 }
 

@@ -1,13 +1,19 @@
 //! What the outside tells the machine of a process: how it started, ended, and what it left.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::micros;
 
 /// Why a command could not be launched.
 ///
 /// The kernel answers `ENOENT` to three different mistakes, so the program, its interpreter and the
 /// working directory are looked at before the launch.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
 pub enum LaunchError {
     /// The command is nowhere on the PATH that the server would get, or not at its path.
     NotFound {
@@ -35,7 +41,7 @@ pub enum LaunchError {
         /// The file, or the directory that may not be entered.
         path: PathBuf,
         /// What is not allowed, in a few words.
-        what: &'static str,
+        what: Cow<'static, str>,
     },
     /// Neither an executable format nor a `#!` line.
     ExecFormat {
@@ -55,7 +61,8 @@ pub enum LaunchError {
 }
 
 /// How a process ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Exit {
     /// By itself, with this status.
     Code(i32),
@@ -64,7 +71,7 @@ pub enum Exit {
 }
 
 /// A process that outlived the one that was launched.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leftover {
     /// Its pid.
     pub pid: u32,
@@ -73,7 +80,7 @@ pub struct Leftover {
 }
 
 /// What was found, and ended, after the launched process was gone.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Swept {
     /// Descendants in the launched process' own group.
     pub in_group: Vec<Leftover>,
@@ -84,11 +91,12 @@ pub struct Swept {
 }
 
 /// What the server used, its reaped descendants included.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     /// Peak resident memory of the launched process and its descendants, in bytes: the sum of each
     /// one's own peak as of the moment before stdin was closed. `None` when it ended before that.
     pub max_rss: Option<u64>,
     /// User and system time.
+    #[serde(with = "micros")]
     pub cpu: Duration,
 }

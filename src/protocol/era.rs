@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// Revisions that open with `initialize`, oldest first.
 pub const LEGACY_VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 /// Revisions in which every request describes itself, oldest first.
@@ -12,7 +14,8 @@ pub const LATEST_LEGACY: &str = "2025-11-25";
 pub const LATEST_MODERN: &str = "2026-07-28";
 
 /// How a server is spoken to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Era {
     /// `initialize`, `notifications/initialized`, then requests: up to 2025-11-25.
     Legacy,

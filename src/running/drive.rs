@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use crate::outside::process::{Child, LaunchSpec, Launcher, Signal};
-use crate::probe::{Effect, Input, Machine, Observation, Plan};
+use crate::probe::{Effect, Input, Machine, Observation, Plan, Tape};
 use crate::words::At;
 
 /// How much is read from stdout at once. A pipe holds no more.
@@ -25,12 +25,21 @@ const DRAIN_READS: usize = 64;
 
 /// Probes the server `spec` by `plan`. When `stop` becomes true, the probe is cancelled: the server
 /// is ended politely, and the observation says so. `on_reply` is called when a launch has its first
-/// reply: from then on its start-up time is no longer at stake.
-pub async fn drive(launcher: &Launcher, plan: Arc<Plan>, spec: &LaunchSpec, mut stop: watch::Receiver<bool>, mut on_reply: impl FnMut()) -> Observation {
+/// reply: from then on its start-up time is no longer at stake. What happens is written on `tape`,
+/// if there is one.
+pub async fn drive(
+    launcher: &Launcher,
+    plan: Arc<Plan>,
+    spec: &LaunchSpec,
+    mut stop: watch::Receiver<bool>,
+    tape: Option<&mut Tape>,
+    mut on_reply: impl FnMut(),
+) -> Observation {
     let mut probe = Probe {
         started: Instant::now(),
         machine: Machine::new(Arc::clone(&plan), At::START),
         process: None,
+        tape,
         term_grace: plan.times.term_grace,
     };
     let mut stdout = vec![0; STDOUT_CHUNK];
@@ -58,15 +67,15 @@ pub async fn drive(launcher: &Launcher, plan: Arc<Plan>, spec: &LaunchSpec, mut 
             Happened::Due => probe.machine.handle_timeout(probe.now()),
             Happened::Stop => {
                 stopping = true;
-                probe.machine.cancel(probe.now());
+                probe.cancel();
             }
-            Happened::Stdout(length) => probe.machine.handle(probe.now(), Input::Stdout(&stdout[..length])),
-            Happened::Stderr(length) => probe.machine.handle(probe.now(), Input::Stderr(&stderr[..length])),
-            Happened::StdoutClosed => probe.machine.handle(probe.now(), Input::StdoutClosed),
-            Happened::StdinBroken => probe.machine.handle(probe.now(), Input::StdinBroken),
+            Happened::Stdout(length) => probe.tell(Input::Stdout(&stdout[..length])),
+            Happened::Stderr(length) => probe.tell(Input::Stderr(&stderr[..length])),
+            Happened::StdoutClosed => probe.tell(Input::StdoutClosed),
+            Happened::StdinBroken => probe.tell(Input::StdinBroken),
             Happened::Exited(exit) => {
                 probe.drain(&mut stdout, &mut stderr);
-                probe.machine.handle(probe.now(), Input::Exited(exit));
+                probe.tell(Input::Exited(exit));
             }
             Happened::Nothing => {}
         }
@@ -85,31 +94,49 @@ enum Happened {
     Nothing,
 }
 
-struct Probe {
+struct Probe<'t> {
     started: Instant,
     machine: Machine,
     process: Option<Process>,
+    tape: Option<&'t mut Tape>,
     term_grace: Duration,
 }
 
-impl Probe {
+impl Probe<'_> {
+    /// Tells the machine, and the tape.
+    fn tell(&mut self, input: Input<'_>) {
+        let now = self.now();
+        if let Some(tape) = &mut self.tape {
+            tape.input(now, &input);
+        }
+        self.machine.handle(now, input);
+    }
+
+    fn cancel(&mut self) {
+        let now = self.now();
+        if let Some(tape) = &mut self.tape {
+            tape.cancel(now);
+        }
+        self.machine.cancel(now);
+    }
+
     fn now(&self) -> At {
         At::after(self.started.elapsed())
     }
 
     async fn carry_out(&mut self, effect: Effect, launcher: &Launcher, spec: &LaunchSpec) {
+        let now = self.now();
+        if let Some(tape) = &mut self.tape {
+            tape.effect(now, &effect);
+        }
         match effect {
-            Effect::Spawn => {
-                let launched = launcher.launch(spec);
-                let now = self.now();
-                match launched {
-                    Ok(child) => {
-                        self.process = Some(Process::new(child));
-                        self.machine.handle(now, Input::Spawned);
-                    }
-                    Err(error) => self.machine.handle(now, Input::SpawnFailed(error)),
+            Effect::Spawn => match launcher.launch(spec) {
+                Ok(child) => {
+                    self.process = Some(Process::new(child));
+                    self.tell(Input::Spawned);
                 }
-            }
+                Err(error) => self.tell(Input::SpawnFailed(error)),
+            },
             Effect::Write(bytes) => self.with_process(|process| process.write(bytes)),
             Effect::CloseStdin => self.with_process(Process::close_stdin),
             Effect::Terminate => self.with_process(|process| process.signal(Signal::Term)),
@@ -117,7 +144,7 @@ impl Probe {
             Effect::Sweep => {
                 if let Some(process) = self.process.take() {
                     let (swept, usage) = process.child.sweep(self.term_grace).await;
-                    self.machine.handle(self.now(), Input::Swept(swept, usage));
+                    self.tell(Input::Swept(swept, usage));
                 }
             }
         }
@@ -132,27 +159,24 @@ impl Probe {
     /// Reads what the process wrote before it exited. What is still open afterwards is held by
     /// somebody else: a process' descriptors are closed before its exit is seen.
     fn drain(&mut self, stdout: &mut [u8], stderr: &mut [u8]) {
-        let now = self.now();
-        let Some(process) = &mut self.process else { return };
         for _ in 0..DRAIN_READS {
-            if !process.stderr_open {
-                break;
-            }
+            let Some(process) = self.process.as_mut().filter(|p| p.stderr_open) else { break };
             match process.child.try_read_stderr(stderr) {
                 Ok(0) => process.stderr_open = false,
-                Ok(length) => self.machine.handle(now, Input::Stderr(&stderr[..length])),
+                Ok(length) => self.tell(Input::Stderr(&stderr[..length])),
                 Err(_) => break,
             }
         }
         for _ in 0..DRAIN_READS {
-            if !process.stdout_open || !self.machine.wants_stdout() {
-                break;
-            }
+            let wanted = self.machine.wants_stdout();
+            let Some(process) = self.process.as_mut().filter(|p| p.stdout_open && wanted) else { break };
             match process.child.try_read_stdout(stdout) {
-                Ok(0) => process.stdout_closed(&mut self.machine, now),
-                Ok(length) => self.machine.handle(now, Input::Stdout(&stdout[..length])),
+                Ok(length @ 1..) => self.tell(Input::Stdout(&stdout[..length])),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(_) => process.stdout_closed(&mut self.machine, now),
+                Ok(0) | Err(_) => {
+                    process.stdout_open = false;
+                    self.tell(Input::StdoutClosed);
+                }
             }
         }
     }
@@ -208,11 +232,6 @@ impl Process {
             Happened::Due | Happened::Stop | Happened::Stdout(_) | Happened::Stderr(_) | Happened::Nothing => {}
         }
         happened
-    }
-
-    fn stdout_closed(&mut self, machine: &mut Machine, now: At) {
-        self.stdout_open = false;
-        machine.handle(now, Input::StdoutClosed);
     }
 
     /// Writes at once what fits: what is closed next must not have overtaken it.

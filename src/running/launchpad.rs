@@ -19,8 +19,8 @@ use super::drive::drive;
 use crate::judge::{Baseline, Report, Rules, judge};
 use crate::outside::clock;
 use crate::outside::process::{GuardCommand, LaunchSpec, Launcher};
-use crate::probe::Plan;
-use crate::words::{Moment, ServerName};
+use crate::probe::{Plan, Recording, Tape};
+use crate::words::ServerName;
 
 /// How long a launch keeps others from starting, if no reply comes before. The start-up time of a
 /// server is only honest while no more servers start than there are cores; one that hangs must not
@@ -39,6 +39,8 @@ pub struct Job {
     pub rules: Arc<Rules>,
     /// What its lists are compared with.
     pub baseline: Option<Arc<Baseline>>,
+    /// Record it.
+    pub record: bool,
 }
 
 /// What came of it.
@@ -48,8 +50,8 @@ pub struct Outcome {
     pub report: Report,
     /// What the lists held, if they were read to their end.
     pub listed: Option<Baseline>,
-    /// When the probe began: after it had its turn.
-    pub started: Moment,
+    /// The recording, if it was asked for.
+    pub recording: Option<Recording>,
 }
 
 enum Message {
@@ -154,12 +156,13 @@ impl Pad {
     async fn probe(&self, job: Job) -> Outcome {
         let mut permit = self.turn().await;
         let started = clock::now();
-        let stop = self.stop.clone();
-        let probe = drive(&self.launcher, Arc::new(job.plan), &job.spec, stop, || drop(permit.take()));
-        let observation = probe.await;
+        let plan = Arc::new(job.plan);
+        let mut tape = job.record.then(|| Tape::new(Arc::clone(&plan.redactor)));
+        let observation = drive(&self.launcher, Arc::clone(&plan), &job.spec, self.stop.clone(), tape.as_mut(), || drop(permit.take())).await;
         let report = judge(&job.name, started.rfc3339(), &observation, &job.rules, job.baseline.as_deref());
         let listed = observation.judged().and_then(Baseline::of);
-        Outcome { report, listed, started }
+        let recording = tape.map(|tape| Recording::new(report.server.clone(), report.started_at.clone(), Plan::clone(&plan), tape));
+        Outcome { report, listed, recording }
     }
 
     /// Waits for this probe's turn to launch.

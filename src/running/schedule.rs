@@ -129,6 +129,7 @@ impl Watcher {
             plan: self.server.plan(state.era, state.last_success.is_some(), list_twice),
             rules: Arc::clone(&self.server.rules),
             baseline: state.baseline.clone(),
+            record: false,
         })
     }
 

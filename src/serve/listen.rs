@@ -8,6 +8,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use axum::Router;
+use rustix::process::{Resource, getrlimit};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -17,6 +18,8 @@ use super::connection::{Activity, Patience, serve};
 
 /// How long to wait when a connection could not be accepted for want of something.
 const BACK_OFF: Duration = Duration::from_millis(100);
+/// How long to say nothing more of such trouble once it has been said.
+const QUIET: Duration = Duration::from_secs(30);
 /// A connection that did something this recently is not ended for the sake of a new one.
 const IN_USE: Duration = Duration::from_secs(1);
 
@@ -35,8 +38,11 @@ pub struct Limits {
 }
 
 impl Default for Limits {
+    /// 512 connections, or half of our descriptors where that is less: probes need some as well.
     fn default() -> Limits {
-        Limits { connections: 512, head: Duration::from_secs(5), idle: Duration::from_secs(75), drain: Duration::from_secs(5) }
+        let descriptors = getrlimit(Resource::Nofile).current.and_then(|n| usize::try_from(n).ok());
+        let connections = descriptors.map_or(512, |n| (n / 2).clamp(1, 512));
+        Limits { connections, head: Duration::from_secs(5), idle: Duration::from_secs(75), drain: Duration::from_secs(5) }
     }
 }
 
@@ -110,7 +116,7 @@ pub fn bind(address: &str) -> Result<StdListener, BindError> {
 pub async fn run(listener: StdListener, router: Router, limits: Limits, shutdown: impl Future<Output = ()>) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let listener = TcpListener::from_std(listener)?;
-    let mut house = House { router, limits, guests: Vec::new(), tasks: JoinSet::new(), stop: watch::Sender::new(false) };
+    let mut house = House { router, limits, guests: Vec::new(), tasks: JoinSet::new(), stop: watch::Sender::new(false), complained: None };
     let mut shutdown = pin!(shutdown);
     loop {
         tokio::select! {
@@ -131,6 +137,7 @@ struct House {
     guests: Vec<Weak<Activity>>,
     tasks: JoinSet<()>,
     stop: watch::Sender<bool>,
+    complained: Option<Instant>,
 }
 
 impl House {
@@ -149,7 +156,10 @@ impl House {
             // The client's, and over already (accept(2)).
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(error) => {
-                tracing::warn!(%error, connections = self.guests.len(), "cannot accept a connection");
+                if self.complained.is_none_or(|at| at.elapsed() > QUIET) {
+                    self.complained = Some(Instant::now());
+                    tracing::warn!(%error, connections = self.guests.len(), "cannot accept a connection; trying on");
+                }
                 self.end_idle();
                 sleep(BACK_OFF).await;
             }

@@ -1,6 +1,7 @@
 //! `/`: an overview for people. One self-contained document without a script: what it may load is
 //! nothing, and [`Page::policy`] says so.
 
+use std::cmp::Reverse;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -45,7 +46,9 @@ impl Page {
 fn document(snapshot: &Snapshot, now: Moment) -> String {
     let up = snapshot.servers.iter().filter(|s| s.health(now).is_up()).count();
     let all = snapshot.servers.len();
-    let servers: String = snapshot.servers.iter().map(|server| item(server, now)).collect();
+    let mut worst_first: Vec<_> = snapshot.servers.iter().collect();
+    worst_first.sort_by_key(|server| Reverse(server.health(now).verdict()));
+    let servers: String = worst_first.into_iter().map(|server| item(server, now)).collect();
     let servers = if servers.is_empty() { "<p>No server is configured.</p>\n".to_owned() } else { format!("<ul>\n{servers}</ul>\n") };
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -62,7 +65,8 @@ fn document(snapshot: &Snapshot, now: Moment) -> String {
 fn item(server: &ServerState, now: Moment) -> String {
     let health = server.health(now);
     let (class, shape, said) = look(health);
-    let mut out = format!("<li><h2>{name}</h2><p class=\"{class}\">", name = escaped(server.name.as_str()));
+    let name = escaped(server.name.as_str());
+    let mut out = format!("<li><h2>{name}</h2><p class=\"{class}\">");
     let _ = write!(out, "<span aria-hidden=\"true\">{shape}</span> {said}");
     if let Some(since) = server.since.filter(|_| matches!(health, Health::Known(_))) {
         let _ = write!(out, " for {}", span(now.since(since)));
@@ -77,9 +81,9 @@ fn item(server: &ServerState, now: Moment) -> String {
             let _ = write!(out, ", start-up {startup:.0} ms");
         }
         if let Some(tools) = report.lists.tools {
-            let _ = write!(out, ", {tools} tools");
+            let _ = write!(out, ", {tools} {}", if tools == 1 { "tool" } else { "tools" });
         }
-        let _ = write!(out, ", <a href=\"/health/{}?verbose\">details</a></p>", segment(server.name.as_str()));
+        let _ = write!(out, ", <a href=\"/health/{}?verbose\" aria-label=\"details of {name}\">details</a></p>", segment(server.name.as_str()));
     }
     out.push_str("</li>\n");
     out

@@ -63,6 +63,17 @@ impl Redactor {
         }
     }
 
+    /// How many bytes at the end of `bytes` may be the beginning of a secret: what must not be cut off
+    /// from what follows.
+    #[must_use]
+    pub fn open_end(&self, bytes: &[u8]) -> usize {
+        let begins = |secret: &[u8]| {
+            let longest = bytes.len().min(secret.len().saturating_sub(1));
+            (1..=longest).rev().find(|n| secret[..*n] == bytes[bytes.len() - n..]).unwrap_or(0)
+        };
+        self.secrets.iter().map(|secret| begins(secret)).max().unwrap_or(0)
+    }
+
     /// A bounded, escaped excerpt of `bytes`, without secrets.
     #[must_use]
     pub fn excerpt(&self, bytes: &[u8]) -> Excerpt {
@@ -132,6 +143,15 @@ mod tests {
         let mut line = vec![b'x'; 237];
         line.extend_from_slice(b"hunter2");
         assert!(!r.excerpt(&line).as_str().contains("hun"));
+    }
+
+    #[test]
+    fn the_beginning_of_a_secret_is_known() {
+        let r = redactor(&["hunter2", "unter3"]);
+        assert_eq!(r.open_end(b"a hunt"), 4);
+        assert_eq!(r.open_end(b"hunter2"), 0);
+        assert_eq!(r.open_end(b"xunte"), 4);
+        assert_eq!(r.open_end(b"abc"), 0);
     }
 
     #[test]

@@ -28,6 +28,9 @@ command -v node >/dev/null || missing+=(nodejs)
 command -v npm >/dev/null || missing+=(npm)
 command -v git >/dev/null || missing+=(git) # mcp-server-git runs it
 command -v setsid >/dev/null || missing+=(util-linux)
+command -v promtool >/dev/null || missing+=(prometheus) # from here on, for monitoring.py and tests/deploy
+command -v prometheus-blackbox-exporter >/dev/null || missing+=(prometheus-blackbox-exporter)
+command -v systemd-analyze >/dev/null || missing+=(systemd)
 if ((${#missing[@]})); then
     apt-get update -q
     apt-get install -y -q --no-install-recommends "${missing[@]}"

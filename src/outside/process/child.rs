@@ -187,11 +187,7 @@ struct Quick {
 
 impl Quick {
     fn new() -> Quick {
-        Quick {
-            over: AtomicBool::new(false),
-            ended: AtomicBool::new(false),
-            timer: Mutex::new(Box::pin(sleep(LATE))),
-        }
+        Quick { over: AtomicBool::new(false), ended: AtomicBool::new(false), timer: Mutex::new(Box::pin(sleep(LATE))) }
     }
 
     /// Waits until it is not quick any more.

@@ -72,6 +72,7 @@ fn is_function(value: &OsStr) -> bool {
 mod tests {
     use super::*;
 
+    #[expect(clippy::disallowed_methods, reason = "it is not launched")]
     fn entries(env_mode: EnvMode, env: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
         let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let spec = LaunchSpec { env_mode, env, ..LaunchSpec::default() };

@@ -75,11 +75,7 @@ pub(super) fn elf_loader(head: &[u8]) -> Option<&OsStr> {
     };
     let index = |at: usize, len: usize| usize::try_from(number(at, len)?).ok();
     // Elf64_Ehdr and Elf64_Phdr, or Elf32_…: elf(5).
-    let (table, size, count) = if wide {
-        (index(32, 8)?, index(54, 2)?, index(56, 2)?)
-    } else {
-        (index(28, 4)?, index(42, 2)?, index(44, 2)?)
-    };
+    let (table, size, count) = if wide { (index(32, 8)?, index(54, 2)?, index(56, 2)?) } else { (index(28, 4)?, index(42, 2)?, index(44, 2)?) };
     for n in 0..count {
         let entry = table.checked_add(n.checked_mul(size)?)?;
         if number(entry, 4)? == PT_INTERP {

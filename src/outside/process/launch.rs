@@ -78,6 +78,7 @@ impl Launcher {
     /// # Panics
     ///
     /// Outside of a tokio runtime with I/O.
+    #[expect(clippy::disallowed_methods, reason = "the place that launches")]
     pub fn launch(&self, spec: &LaunchSpec) -> Result<Child, LaunchError> {
         // Without a guard a server is still worth probing.
         let _ = self.guard_running();
@@ -103,8 +104,7 @@ impl Launcher {
             None => LaunchError::Failed { error: error.to_string() },
         })?;
         let tree = Tree::new(Arc::clone(&self.family), leader, mark);
-        Child::new(stdio.ours, spec.stdio, tree)
-            .map_err(|error| resolve::resources(Errno::from_io_error(&error).unwrap_or(Errno::NOMEM)))
+        Child::new(stdio.ours, spec.stdio, tree).map_err(|error| resolve::resources(Errno::from_io_error(&error).unwrap_or(Errno::NOMEM)))
     }
 
     /// Reaps adopted orphans that have died and belong to no server that is being probed. Worth a call

@@ -39,22 +39,18 @@ pub(super) fn open_cwd(cwd: &Path) -> Result<OwnedFd, LaunchError> {
         Errno::NOENT => LaunchError::CwdMissing { cwd: cwd.to_owned(), not_a_directory: false },
         // Also where a file stands on the way: then there is nothing at the path itself.
         Errno::NOTDIR => LaunchError::CwdMissing { cwd: cwd.to_owned(), not_a_directory: rustix::fs::stat(cwd).is_ok() },
-        Errno::ACCESS => permission("a directory on the way to the working directory may not be searched"),
+        Errno::ACCESS => permission("a directory on the way to the working directory may not be searched".into()),
         errno => failed(errno),
     })?;
     match rustix::fs::accessat(&dir, ".", Access::EXEC_OK, AtFlags::EACCESS) {
-        Err(Errno::ACCESS) => Err(permission("the working directory may not be entered")),
+        Err(Errno::ACCESS) => Err(permission("the working directory may not be entered".into())),
         Ok(()) | Err(_) => Ok(dir),
     }
 }
 
 impl<'a> Place<'a> {
     /// In `cwd`, opened as `dir`, or in our own directory; with the server's PATH.
-    pub(super) fn new(
-        cwd: Option<(&'a Path, &'a OwnedFd)>,
-        path: &'a OsStr,
-        binaries: &'a Binaries,
-    ) -> Place<'a> {
+    pub(super) fn new(cwd: Option<(&'a Path, &'a OwnedFd)>, path: &'a OsStr, binaries: &'a Binaries) -> Place<'a> {
         let dir = cwd.map_or(CWD, |(_, dir)| dir.as_fd());
         Place { dir, cwd: cwd.map(|(cwd, _)| cwd), path, binaries }
     }
@@ -87,9 +83,7 @@ impl<'a> Place<'a> {
                     obstacle => obstacle,
                 },
                 // Where a directory of the PATH may not be searched, nothing is known to be there.
-                Err(Errno::ACCESS) if rustix::fs::statat(self.dir, &file, AtFlags::empty()).is_ok() => {
-                    self.forbidden(&file)
-                }
+                Err(Errno::ACCESS) if rustix::fs::statat(self.dir, &file, AtFlags::empty()).is_ok() => self.forbidden(&file),
                 Err(_) => None,
             };
             let better = matches!(obstacle, Some(LaunchError::InterpreterMissing { .. }));
@@ -178,10 +172,9 @@ impl<'a> Place<'a> {
     pub(super) fn explain(&self, errno: Errno, command: &str, file: &Path) -> LaunchError {
         match errno {
             Errno::NOENT | Errno::NOTDIR => self.missing(command, file),
-            Errno::ACCESS | Errno::PERM => self.forbidden(file).unwrap_or_else(|| LaunchError::Permission {
-                path: self.shown(file),
-                what: "is a directory",
-            }),
+            Errno::ACCESS | Errno::PERM => {
+                self.forbidden(file).unwrap_or_else(|| LaunchError::Permission { path: self.shown(file), what: "is a directory".into() })
+            }
             Errno::NOEXEC => LaunchError::ExecFormat { program: self.shown(file) },
             Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN => resources(errno),
             errno => failed(errno),
@@ -205,9 +198,7 @@ impl<'a> Place<'a> {
         // Linkers put the name of the loader right behind the headers.
         let head = self.head::<4096>(&last).unwrap_or_default();
         match format::elf_loader(&head) {
-            Some(loader) => {
-                LaunchError::InterpreterMissing { program: self.shown(file), interpreter: quoted(loader) }
-            }
+            Some(loader) => LaunchError::InterpreterMissing { program: self.shown(file), interpreter: quoted(loader) },
             None => failed(Errno::NOENT),
         }
     }
@@ -221,7 +212,7 @@ impl<'a> Place<'a> {
             Ok(_) if self.mounted_noexec(file) => "is on a filesystem that is mounted noexec",
             Ok(_) => "may not be executed by this user",
         };
-        Some(LaunchError::Permission { path: self.shown(file), what })
+        Some(LaunchError::Permission { path: self.shown(file), what: what.into() })
     }
 
     fn mounted_noexec(&self, file: &Path) -> bool {
@@ -251,9 +242,7 @@ impl Obstacle {
     fn of(self, program: PathBuf) -> LaunchError {
         match self {
             Obstacle::Missing(interpreter) => LaunchError::InterpreterMissing { program, interpreter },
-            Obstacle::Forbidden(path) => {
-                LaunchError::Permission { path, what: "the interpreter may not be executed" }
-            }
+            Obstacle::Forbidden(path) => LaunchError::Permission { path, what: "the interpreter may not be executed".into() },
         }
     }
 }

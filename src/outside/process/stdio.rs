@@ -35,9 +35,7 @@ impl Stdio {
 fn pair(kind: StdioKind) -> Result<(OwnedFd, OwnedFd), Errno> {
     match kind {
         StdioKind::Pipe => rustix::pipe::pipe_with(PipeFlags::CLOEXEC),
-        StdioKind::Socketpair => {
-            rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
-        }
+        StdioKind::Socketpair => rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None),
     }
 }
 

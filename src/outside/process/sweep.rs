@@ -78,11 +78,8 @@ impl Tree {
     pub(super) fn measure(&self) {
         let Some((mut sum, threads)) = proc_fs::peak_memory(self.leader.id()) else { return };
         let mut seen = self.seen.lock();
-        let mut next = if threads == 1 {
-            proc_fs::children_of_thread(self.leader.id(), self.leader.id())
-        } else {
-            proc_fs::children(self.leader.id())
-        };
+        let mut next =
+            if threads == 1 { proc_fs::children_of_thread(self.leader.id(), self.leader.id()) } else { proc_fs::children(self.leader.id()) };
         seen.members.clear();
         while let Some(pid) = next.pop()
             && seen.members.len() < MOST
@@ -304,9 +301,7 @@ fn counted<T>(reaping: impl FnOnce() -> T) -> (T, Duration) {
 /// The processor time of all children that were reaped so far.
 fn children_cpu() -> Duration {
     let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) else { return Duration::ZERO };
-    let time = |value: nix::sys::time::TimeVal| {
-        Duration::from_micros((value.tv_sec() * 1_000_000 + value.tv_usec()).try_into().unwrap_or(0))
-    };
+    let time = |value: nix::sys::time::TimeVal| Duration::from_micros((value.tv_sec() * 1_000_000 + value.tv_usec()).try_into().unwrap_or(0));
     time(usage.user_time()) + time(usage.system_time())
 }
 

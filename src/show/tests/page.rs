@@ -7,6 +7,8 @@ fn the_page_tells_every_state_in_words() {
     for told in ["2 of 4 MCP servers up", "</span> up for 61 s", "up, with a warning", "</span> down for 1 s", "</span> unprobed", "not probed yet", "stdout.noise"] {
         assert!(html.contains(told), "{told} in {html}");
     }
+    let places: Vec<_> = ["<h2>c<", "<h2>d<", "<h2>b<", "<h2>a<"].into_iter().map(|name| html.find(name).unwrap()).collect();
+    assert!(places.is_sorted(), "what needs a look comes first");
     let stale = Page::of(&snapshot(vec![passing("a")]), at(100_000)).html;
     assert!(stale.contains("</span> stale</p>") && stale.contains("0 of 1"), "{stale}");
     assert!(Page::of(&snapshot(vec![]), at(0)).html.contains("No server is configured."));

@@ -75,9 +75,8 @@ fn what_was_passed_over_is_told_if_there_is_nothing_better() {
 #[test]
 fn what_is_nowhere_is_not_found() {
     let dir = Dir::new();
-    let not_found = |command: &str, searched: Option<&str>| {
-        Err(LaunchError::NotFound { command: command.to_owned(), searched: searched.map(str::to_owned) })
-    };
+    let not_found =
+        |command: &str, searched: Option<&str>| Err(LaunchError::NotFound { command: command.to_owned(), searched: searched.map(str::to_owned) });
     assert_eq!(dir.resolve("no-such-tool", "/bin:a\u{1b}"), not_found("no-such-tool", Some("/bin:a\\x1b")));
     assert_eq!(dir.resolve("", "/bin"), not_found("", Some("/bin")));
     // A path is left to the launch, which knows best; then it is explained.
@@ -128,10 +127,7 @@ fn permission_goes_before_a_missing_interpreter() {
     dir.file("interpreter", 0o644, "");
     let script = dir.file("script", 0o755, "#!./interpreter\n");
     let path = dir.0.join("./interpreter");
-    assert_eq!(
-        dir.resolve(&script, "/bin"),
-        Err(LaunchError::Permission { path, what: "the interpreter may not be executed" })
-    );
+    assert_eq!(dir.resolve(&script, "/bin"), Err(LaunchError::Permission { path, what: "the interpreter may not be executed" }));
 }
 
 #[test]

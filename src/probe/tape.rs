@@ -1,0 +1,354 @@
+//! A probe on tape: everything that happened, with its time, so that it can be judged again without
+//! launching anything. A user's incident becomes a test.
+//!
+//! JSON Lines: the first one is the [`Recording`]'s head, each other one a [`Happening`]. What the
+//! server wrote is kept line by line with secrets masked; what is no UTF-8 is written in hexadecimal.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::machine::{Effect, Input, Machine};
+use super::observation::Observation;
+use super::plan::Plan;
+use super::process::{Exit, LaunchError, Swept, Usage};
+use crate::words::{At, Redactor};
+
+/// The version of the format.
+const FORMAT: u32 = 1;
+/// A line that goes on for longer than this is written in pieces.
+const PIECE: usize = 1 << 20;
+
+/// What happened at one moment of a probe.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Moment {
+    /// Microseconds since the probe began.
+    at_us: u64,
+    /// What.
+    #[serde(flatten)]
+    happening: Happening,
+}
+
+/// Something that happened, or that was done.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Happening {
+    /// We began a launch.
+    Launch,
+    /// The process was there.
+    Spawned,
+    /// It could not be launched.
+    SpawnFailed {
+        /// Why.
+        error: LaunchError,
+    },
+    /// We wrote to its stdin.
+    Sent(Written),
+    /// It wrote to stdout.
+    Stdout(Written),
+    /// It wrote to stderr.
+    Stderr(Written),
+    /// Stdout ended.
+    StdoutClosed,
+    /// The other end of its stdin went away.
+    StdinBroken,
+    /// It exited.
+    Exited {
+        /// How.
+        exit: Exit,
+    },
+    /// What it left was cleared away.
+    Swept {
+        /// What that was.
+        swept: Swept,
+        /// What it used.
+        usage: Usage,
+    },
+    /// We closed its stdin.
+    CloseStdin,
+    /// We sent SIGTERM.
+    Sigterm,
+    /// We sent SIGKILL.
+    Sigkill,
+    /// We were asked to stop.
+    Cancelled,
+}
+
+/// Bytes: text where they are, hexadecimal where not.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Written {
+    /// UTF-8.
+    Text(String),
+    /// Anything else.
+    Hex(String),
+}
+
+impl Written {
+    fn of(bytes: &[u8]) -> Written {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Written::Text(text.to_owned()),
+            Err(_) => Written::Hex(bytes.iter().map(|b| format!("{b:02x}")).collect()),
+        }
+    }
+
+    fn bytes(&self) -> Option<Vec<u8>> {
+        match self {
+            Written::Text(text) => Some(text.clone().into_bytes()),
+            Written::Hex(hex) if hex.len() % 2 == 0 && hex.is_ascii() => {
+                (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).ok()).collect()
+            }
+            Written::Hex(_) => None,
+        }
+    }
+}
+
+/// Records a probe while it is made.
+#[derive(Debug)]
+pub struct Tape {
+    redactor: Arc<Redactor>,
+    moments: Vec<Moment>,
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+}
+
+impl Tape {
+    /// An empty one.
+    #[must_use]
+    pub fn new(redactor: Arc<Redactor>) -> Tape {
+        Tape { redactor, moments: Vec::new(), stdout: Vec::new(), stderr: Vec::new() }
+    }
+
+    /// Something is about to be told to the machine.
+    pub fn input(&mut self, now: At, input: &Input<'_>) {
+        let happening = match input {
+            Input::Stdout(bytes) => return self.wrote(now, Stream::Stdout, bytes),
+            Input::Stderr(bytes) => return self.wrote(now, Stream::Stderr, bytes),
+            Input::Spawned => Happening::Spawned,
+            Input::SpawnFailed(error) => Happening::SpawnFailed { error: error.clone() },
+            Input::StdoutClosed => Happening::StdoutClosed,
+            Input::StdinBroken => Happening::StdinBroken,
+            Input::Exited(exit) => Happening::Exited { exit: *exit },
+            Input::Swept(swept, usage) => Happening::Swept { swept: swept.clone(), usage: *usage },
+        };
+        let over = matches!(happening, Happening::Swept { .. });
+        self.flush(now, Stream::Stdout, over || matches!(happening, Happening::StdoutClosed));
+        self.flush(now, Stream::Stderr, over);
+        self.push(now, happening);
+    }
+
+    /// Something is about to be done for the machine.
+    pub fn effect(&mut self, now: At, effect: &Effect) {
+        let happening = match effect {
+            Effect::Spawn => Happening::Launch,
+            Effect::Write(bytes) => Happening::Sent(Written::of(&self.redactor.redact(bytes))),
+            Effect::CloseStdin => Happening::CloseStdin,
+            Effect::Terminate => Happening::Sigterm,
+            Effect::Kill => Happening::Sigkill,
+            Effect::Sweep => return,
+        };
+        self.flush_both(now);
+        self.push(now, happening);
+    }
+
+    /// The probe is about to be cancelled.
+    pub fn cancel(&mut self, now: At) {
+        self.flush_both(now);
+        self.push(now, Happening::Cancelled);
+    }
+
+    fn push(&mut self, now: At, happening: Happening) {
+        let at_us = u64::try_from(now.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.moments.push(Moment { at_us, happening });
+    }
+
+    fn wrote(&mut self, now: At, stream: Stream, mut bytes: &[u8]) {
+        while let Some(end) = memchr::memchr(b'\n', bytes) {
+            self.held(stream).extend_from_slice(&bytes[..=end]);
+            bytes = &bytes[end + 1..];
+            self.write(now, stream, 0);
+        }
+        self.held(stream).extend_from_slice(bytes);
+        if self.held(stream).len() > PIECE {
+            self.flush(now, stream, false);
+        }
+    }
+
+    fn flush_both(&mut self, now: At) {
+        self.flush(now, Stream::Stdout, false);
+        self.flush(now, Stream::Stderr, false);
+    }
+
+    /// What was held back, waiting for the end of its line, belongs before what happens now. But for
+    /// what may be the beginning of a secret, unless the stream `ends`.
+    fn flush(&mut self, now: At, stream: Stream, ends: bool) {
+        let redactor = Arc::clone(&self.redactor);
+        let keep = if ends { 0 } else { redactor.open_end(self.held(stream)) };
+        self.write(now, stream, keep);
+    }
+
+    /// Writes down what was held, but for the last `keep` bytes.
+    fn write(&mut self, now: At, stream: Stream, keep: usize) {
+        let held = self.held(stream);
+        let rest = held.split_off(held.len() - keep);
+        let bytes = std::mem::replace(held, rest);
+        if !bytes.is_empty() {
+            let written = Written::of(&self.redactor.redact(&bytes));
+            self.push(now, stream.happening(written));
+        }
+    }
+
+    fn held(&mut self, stream: Stream) -> &mut Vec<u8> {
+        match stream {
+            Stream::Stdout => &mut self.stdout,
+            Stream::Stderr => &mut self.stderr,
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Stream {
+    Stdout,
+    Stderr,
+}
+
+impl Stream {
+    fn happening(self, written: Written) -> Happening {
+        match self {
+            Stream::Stdout => Happening::Stdout(written),
+            Stream::Stderr => Happening::Stderr(written),
+        }
+    }
+}
+
+/// A probe as it was recorded.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    /// The server's name.
+    pub server: String,
+    /// When the probe began, RFC 3339.
+    pub started_at: String,
+    /// What it was to do.
+    pub plan: Plan,
+    /// What happened.
+    moments: Vec<Moment>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Head {
+    stdiowatch_recording: u32,
+    version: String,
+    server: String,
+    started_at: String,
+    plan: Plan,
+}
+
+/// Why a file is no recording.
+#[derive(Debug, thiserror::Error)]
+pub enum TapeError {
+    /// Nothing in it.
+    #[error("it is empty")]
+    Empty,
+    /// A line is not what it should be.
+    #[error("line {line}, column {column}: {problem}")]
+    Line {
+        /// Its number, from 1.
+        line: usize,
+        /// Where in it, from 1.
+        column: usize,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+impl Recording {
+    /// A tape, with what is to be known about it.
+    #[must_use]
+    pub fn new(server: String, started_at: String, plan: Plan, tape: Tape) -> Recording {
+        Recording { server, started_at, plan, moments: tape.moments }
+    }
+
+    /// As JSON Lines.
+    #[must_use]
+    pub fn to_lines(&self) -> String {
+        let head = Head {
+            stdiowatch_recording: FORMAT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            server: self.server.clone(),
+            started_at: self.started_at.clone(),
+            plan: self.plan.clone(),
+        };
+        let mut text = serde_json::to_string(&head).unwrap_or_default();
+        for moment in &self.moments {
+            text.push('\n');
+            text.push_str(&serde_json::to_string(moment).unwrap_or_default());
+        }
+        text.push('\n');
+        text
+    }
+
+    /// Reads JSON Lines.
+    ///
+    /// # Errors
+    ///
+    /// With the line and the column of what is wrong.
+    pub fn from_lines(text: &str) -> Result<Recording, TapeError> {
+        fn read<'t, T: Deserialize<'t>>(line: usize, text: &'t str) -> Result<T, TapeError> {
+            serde_json::from_str(text).map_err(|e| TapeError::Line { line, column: e.column(), problem: e.to_string() })
+        }
+        let mut lines = text.lines().enumerate().map(|(n, line)| (n + 1, line)).filter(|(_, line)| !line.trim().is_empty());
+        let (line, first) = lines.next().ok_or(TapeError::Empty)?;
+        let head: Head = read(line, first)?;
+        if head.stdiowatch_recording != FORMAT {
+            let problem = format!("recordings of format {FORMAT} can be read, this one has {}", head.stdiowatch_recording);
+            return Err(TapeError::Line { line, column: 1, problem });
+        }
+        let moments: Vec<Moment> = lines.map(|(line, text)| read(line, text)).collect::<Result<_, _>>()?;
+        Ok(Recording { server: head.server, started_at: head.started_at, plan: head.plan, moments })
+    }
+
+    /// Lets it happen again, to a machine of today.
+    #[must_use]
+    pub fn replay(&self) -> Observation {
+        let mut machine = Machine::new(Arc::new(self.plan.clone()), At::START);
+        let mut last = At::START;
+        for moment in &self.moments {
+            last = At::after(Duration::from_micros(moment.at_us));
+            catch_up(&mut machine, Some(last));
+            happen(&mut machine, last, &moment.happening);
+        }
+        // A recording that was cut short, or a machine that waits for longer than that of its time did.
+        catch_up(&mut machine, None);
+        if !machine.is_done() {
+            machine.handle(last, Input::Swept(Swept::default(), Usage::default()));
+        }
+        machine.into_observation()
+    }
+}
+
+/// Lets time go by until `until`, or until nothing more is waited for.
+fn catch_up(machine: &mut Machine, until: Option<At>) {
+    while machine.poll().is_some() {}
+    while let Some(due) = machine.deadline().filter(|due| until.is_none_or(|until| *due < until)) {
+        machine.handle_timeout(due);
+        while machine.poll().is_some() {}
+    }
+}
+
+fn happen(machine: &mut Machine, at: At, happening: &Happening) {
+    let bytes = |written: &Written| written.bytes().unwrap_or_default();
+    match happening {
+        Happening::Spawned => machine.handle(at, Input::Spawned),
+        Happening::SpawnFailed { error } => machine.handle(at, Input::SpawnFailed(error.clone())),
+        Happening::Stdout(written) => machine.handle(at, Input::Stdout(&bytes(written))),
+        Happening::Stderr(written) => machine.handle(at, Input::Stderr(&bytes(written))),
+        Happening::StdoutClosed => machine.handle(at, Input::StdoutClosed),
+        Happening::StdinBroken => machine.handle(at, Input::StdinBroken),
+        Happening::Exited { exit } => machine.handle(at, Input::Exited(*exit)),
+        Happening::Swept { swept, usage } => machine.handle(at, Input::Swept(swept.clone(), *usage)),
+        Happening::Cancelled => machine.cancel(at),
+        Happening::Launch | Happening::Sent(_) | Happening::CloseStdin | Happening::Sigterm | Happening::Sigkill => {}
+    }
+    while machine.poll().is_some() {}
+}
