@@ -68,7 +68,7 @@ fn what_was_passed_over_is_told_if_there_is_nothing_better() {
     assert_eq!(missing(dir.resolve("tool", "a:b:c")), "/no/such/interpreter");
     let denied = dir.resolve("tool", "a:c");
     let path = dir.0.join("a/tool");
-    assert_eq!(denied, Err(LaunchError::Permission { path, what: "has no execute permission" }));
+    assert_eq!(denied, Err(LaunchError::Permission { path, what: "has no execute permission".into() }));
     assert!(matches!(dir.resolve("tool", "c"), Err(LaunchError::NotFound { .. })));
 }
 
@@ -123,11 +123,11 @@ fn permission_goes_before_a_missing_interpreter() {
     let dir = Dir::new();
     let file = dir.file("script", 0o644, "#!/no/such/interpreter\n");
     let denied = dir.resolve(&file, "/bin");
-    assert_eq!(denied, Err(LaunchError::Permission { path: file.into(), what: "has no execute permission" }));
+    assert_eq!(denied, Err(LaunchError::Permission { path: file.into(), what: "has no execute permission".into() }));
     dir.file("interpreter", 0o644, "");
     let script = dir.file("script", 0o755, "#!./interpreter\n");
     let path = dir.0.join("./interpreter");
-    assert_eq!(dir.resolve(&script, "/bin"), Err(LaunchError::Permission { path, what: "the interpreter may not be executed" }));
+    assert_eq!(dir.resolve(&script, "/bin"), Err(LaunchError::Permission { path, what: "the interpreter may not be executed".into() }));
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn refusals_are_explained() {
     let error = "E2BIG: Argument list too long".to_owned();
     assert_eq!(explain(Errno::TOOBIG, "x"), LaunchError::Failed { error });
     let what = "is a directory";
-    assert_eq!(explain(Errno::ACCESS, "/bin"), LaunchError::Permission { path: "/bin".into(), what });
+    assert_eq!(explain(Errno::ACCESS, "/bin"), LaunchError::Permission { path: "/bin".into(), what: what.into() });
     symlink("loop", dir.0.join("loop")).unwrap();
     let error = "ELOOP: Too many symbolic links encountered".to_owned();
     assert_eq!(explain(Errno::LOOP, dir.0.join("loop").to_str().unwrap()), LaunchError::Failed { error });
