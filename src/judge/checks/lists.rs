@@ -99,7 +99,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "tools.dead_ref",
         severity: Warn,
-        about: "A local $ref in a schema that resolves to nothing. (Recursion is legal, and no finding.)",
+        about: "A local $ref in a schema that resolves to nothing. Recursion is legal, and no finding.",
         mend: "Ship the definitions with the schema; generators often drop $defs.",
         run: |case| {
             case.seen(|what| match what {
