@@ -232,11 +232,8 @@ impl ServerState {
         // The next probe has this long to begin and to end before its absence says something.
         let slack = self.terms.interval / 2 + Duration::from_secs(5);
         self.expires = fact.at.up + fact.next_in + self.terms.total + slack;
-        self.era = match report.verdict {
-            // A failure is a reason to look for the era again.
-            Verdict::Fail => None,
-            Verdict::Pass | Verdict::Warn | Verdict::Unknown => report.era.or(self.era),
-        };
+        // A handshake that fails is a reason to look for the era again.
+        self.era = if report.verdict == Verdict::Fail { report.era } else { report.era.or(self.era) };
         self.history.push(Entry {
             at: fact.at,
             verdict: report.verdict,

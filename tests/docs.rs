@@ -1,0 +1,85 @@
+//! The documentation's tables are the code's. `STDIOWATCH_WRITE_DOCS=1 cargo test --test docs` writes
+//! them anew.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use stdiowatch::judge::CHECKS;
+use stdiowatch::show::exposition::Kind;
+use stdiowatch::show::metrics::{METRICS, SIDECAR_METRICS};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
+}
+
+/// Holds the part of a page below its marker line against `wanted`, or writes it.
+fn is_in(page: &str, marker: &str, wanted: &str) {
+    let path = root().join(page);
+    let text = fs::read_to_string(&path).unwrap();
+    let line = format!("<!-- {marker}: written by tests/docs.rs -->\n");
+    let (head, rest) = text.split_once(&line).unwrap_or_else(|| panic!("{page} has no line {line}"));
+    let end = "<!-- end -->\n";
+    let (now, tail) = rest.split_once(end).unwrap_or_else(|| panic!("{page} has no line {end}"));
+    if std::env::var_os("STDIOWATCH_WRITE_DOCS").is_some() {
+        fs::write(&path, format!("{head}{line}{wanted}{end}{tail}")).unwrap();
+        return;
+    }
+    assert!(now == wanted, "{page} is not up to date: run STDIOWATCH_WRITE_DOCS=1 cargo test --test docs");
+}
+
+#[test]
+fn every_finding_is_documented() {
+    let mut pages = String::new();
+    let mut family = "";
+    for check in CHECKS.iter() {
+        let of = check.code.split('.').next().unwrap();
+        if of != family {
+            family = of;
+            let _ = writeln!(pages, "\n## {family}");
+        }
+        let _ = writeln!(pages, "\n### `{}`\n\nDefault: `{}`. {}\n\n*What to do:* {}", check.code, check.severity, check.about, check.mend);
+    }
+    pages.push('\n');
+    is_in("docs/findings.md", "findings", &pages);
+}
+
+fn kind(kind: Kind) -> String {
+    format!("{kind:?}").to_lowercase()
+}
+
+#[test]
+fn every_metric_is_documented() {
+    let mut table = String::from("\n| metric | kind | labels besides `server` | what it says |\n|---|---|---|---|\n");
+    for metric in METRICS {
+        let labels: Vec<String> = metric.labels.iter().map(|l| format!("`{l}`")).collect();
+        let _ = writeln!(table, "| `{}` | {} | {} | {} |", metric.name, kind(metric.kind), labels.join(", "), metric.help);
+    }
+    table.push_str("\nWithout `server`:\n\n| metric | kind | what it says |\n|---|---|---|\n");
+    for metric in SIDECAR_METRICS {
+        let _ = writeln!(table, "| `{}` | {} | {} |", metric.name, kind(metric.kind), metric.help);
+    }
+    table.push('\n');
+    is_in("docs/metrics.md", "metrics", &table);
+}
+
+#[test]
+fn the_readme_names_only_metrics_options_and_paths_that_exist() {
+    let text = fs::read_to_string(root().join("README.md")).unwrap();
+    for word in text.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|w| w.starts_with("stdiowatch_")) {
+        assert!(METRICS.iter().any(|m| m.name == word) || SIDECAR_METRICS.iter().any(|m| m.name == word), "README names {word}");
+    }
+    let help: String = ["check", "serve"]
+        .iter()
+        .map(|sub| {
+            let output = std::process::Command::new(env!("CARGO_BIN_EXE_stdiowatch")).args([sub, "--help"]).output().unwrap();
+            String::from_utf8(output.stdout).unwrap()
+        })
+        .collect();
+    for option in text.split(|c: char| !(c.is_alphanumeric() || c == '-')).filter(|w| w.starts_with("--") && w.len() > 2 && *w != "--release") {
+        assert!(help.contains(option), "README names {option}");
+    }
+    for path in text.split('`').filter(|w| w.ends_with('/') || w.ends_with(".md")).filter(|w| !w.starts_with('/') && !w.contains(' ')) {
+        assert!(root().join(path).exists(), "README names {path}");
+    }
+}
