@@ -62,13 +62,21 @@ impl Side {
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
         // What is merged in later has the same manners.
-        let more = axum::Router::new()
-            .route("/panic", axum::routing::get(panics))
-            .route("/slow", axum::routing::get(|| async { tokio::time::sleep(Duration::from_millis(300)).await; "slow" }));
+        let more = axum::Router::new().route("/panic", axum::routing::get(panics)).route(
+            "/slow",
+            axum::routing::get(|| async {
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                "slow"
+            }),
+        );
         let router = with_manners(routes(sources).merge(more));
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(run(listener, router, limits, async { let _ = stopped.await; })).unwrap();
+            runtime
+                .block_on(run(listener, router, limits, async {
+                    let _ = stopped.await;
+                }))
+                .unwrap();
         });
         Side { address, hub, stop: Some(stop), thread: Some(thread) }
     }
@@ -219,7 +227,8 @@ fn other_methods_are_refused_and_unknown_paths_not_found() {
             assert_eq!((answer.status, answer.header("allow")), (405, Some("GET, HEAD, OPTIONS")), "{method} {target}");
         }
     }
-    for target in ["/nothing", "/health/", "/health/files/", "/health/a/b", "//health", "/health%2Ffiles", "/Health", "/.", "/metrics/", "/-/reload"] {
+    for target in ["/nothing", "/health/", "/health/files/", "/health/a/b", "//health", "/health%2Ffiles", "/Health", "/.", "/metrics/", "/-/reload"]
+    {
         let answer = side.get(target);
         assert_eq!((answer.status, answer.header("location")), (404, None), "{target}");
     }
@@ -232,7 +241,15 @@ fn a_server_is_looked_up_by_its_decoded_name() {
     for target in ["/health/files", "/health/%66iles", "/health/n%C3%A4me%20%22x%22%20%2541?verbose=1&_=2"] {
         assert_eq!(side.get(target).status, 200, "{target}");
     }
-    for target in ["/health/n%C3%A4me%20%22x%22%20%41", "/health/%ff", "/health/%00", "/health/%", "/health/file%73%", "/health/..%2Ffiles", &format!("/health/{}", "a".repeat(8000))] {
+    for target in [
+        "/health/n%C3%A4me%20%22x%22%20%41",
+        "/health/%ff",
+        "/health/%00",
+        "/health/%",
+        "/health/file%73%",
+        "/health/..%2Ffiles",
+        &format!("/health/{}", "a".repeat(8000)),
+    ] {
         let answer = side.get(target);
         assert_eq!((answer.status, answer.header("content-type")), (404, Some("application/health+json")), "{target}");
         assert_eq!(answer.body, "{\"status\":\"fail\",\"output\":\"no server has this name\"}\n");
@@ -289,7 +306,12 @@ fn metrics_are_in_the_format_that_is_asked_for() {
         let answer = side.ask("GET", "/metrics", accept);
         assert_eq!((answer.status, answer.header("content-type"), answer.header("vary")), (200, Some(content_type), Some("Accept")), "{accept}");
         assert_eq!(answer.body.ends_with("\n# EOF\n"), content_type == OPEN_METRICS);
-        for series in ["stdiowatch_build_info{version=", "process_open_fds ", "stdiowatch_config_last_reload_successful 1\n", "stdiowatch_up{server=\"files\"} 1\n"] {
+        for series in [
+            "stdiowatch_build_info{version=",
+            "process_open_fds ",
+            "stdiowatch_config_last_reload_successful 1\n",
+            "stdiowatch_up{server=\"files\"} 1\n",
+        ] {
             assert!(answer.body.contains(series), "{series}");
         }
     }

@@ -14,7 +14,7 @@ use super::signals::Signals;
 use crate::judge::{Report, Rules, Verdict, judge};
 use crate::outside::process::GuardCommand;
 use crate::probe::Recording;
-use crate::running::{Job, Launchpad, Outcome, Watched};
+use crate::running::{Job, Known, Launchpad, Outcome, Watched};
 use crate::show::human;
 use crate::words::ServerName;
 
@@ -73,7 +73,7 @@ async fn probe(server: &Watched, record: bool) -> anyhow::Result<(Outcome, Optio
     let job = Job {
         name: server.name.clone(),
         spec: std::sync::Arc::clone(&server.spec),
-        plan: server.plan(None, false, true),
+        plan: server.plan(Known::default(), true),
         rules: std::sync::Arc::clone(&server.rules),
         baseline: None,
         record,

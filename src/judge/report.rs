@@ -73,6 +73,8 @@ pub struct Timings {
     pub startup_ms: Option<f64>,
     /// Reading the lists.
     pub list_ms: Option<f64>,
+    /// The canary call.
+    pub call_ms: Option<f64>,
     /// From the end of stdin to the end of the process.
     pub shutdown_ms: Option<f64>,
     /// The whole probe, other launches included.
@@ -286,6 +288,7 @@ fn timings(observation: &Observation) -> Timings {
         spawn_ms: between(started, launch.and_then(|l| l.spawned)),
         startup_ms: between(started, launch.and_then(|l| l.first_reply)),
         list_ms: between(launch.and_then(|l| l.ready), launch.and_then(|l| l.listed)),
+        call_ms: between(launch.and_then(|l| l.listed), launch.and_then(|l| l.called)),
         shutdown_ms: launch.and_then(|l| l.end.as_ref()).and_then(|end| between(end.closed, Some(end.at))),
         total_ms: milliseconds(observation.total),
     }

@@ -17,6 +17,7 @@ fn at(ms: u64) -> At {
 fn launch() -> Launch {
     let mut sound = Launch {
         opening: Era::Legacy,
+        fetches: Fetches::Nothing,
         started: at(0),
         spawned: Some(at(1)),
         failure: None,
@@ -77,7 +78,7 @@ fn codes(report: &Report) -> Vec<&'static str> {
 fn a_sound_server_passes_without_a_finding() {
     let report = report(&with(|_| {}));
     assert_eq!((report.verdict, report.reason, codes(&report)), (Verdict::Pass, None, vec![]));
-    assert_eq!(report.timings, Timings { spawn_ms: Some(1.0), startup_ms: Some(50.0), list_ms: Some(30.0), shutdown_ms: Some(10.0), total_ms: 100.0 });
+    assert_eq!(report.timings, Timings { spawn_ms: Some(1.0), startup_ms: Some(50.0), list_ms: Some(30.0), call_ms: None, shutdown_ms: Some(10.0), total_ms: 100.0 });
     assert_eq!(report.lists.tools, Some(1));
 }
 
@@ -280,6 +281,39 @@ fn what_explains_a_failure_takes_its_place() {
     assert_eq!((report.verdict, report.reason), (Verdict::Unknown, None));
     assert!(report.findings.iter().all(|f| f.severity == Severity::Unknown));
     assert_eq!(codes(&report), ["stdout.noise", "probe.cancelled"]);
+}
+
+#[test]
+fn a_timeout_on_a_busy_host_is_not_the_servers() {
+    let timed_out = |queued: u64, cpu: u64| {
+        report(&with(|launch| {
+            let waited = Duration::from_secs(10);
+            launch.seen.push(seen(What::Timeout(Timeout { asked: Asked::Initialize, limit: Limit::Phase, waited, lines: 0, unfinished: 0, newline_missing: false })));
+            launch.end.as_mut().unwrap().usage = Usage { queued: Duration::from_secs(queued), cpu: Duration::from_secs(cpu), ..Usage::default() };
+        }))
+    };
+    let starved = timed_out(6, 2);
+    assert_eq!((starved.verdict, codes(&starved)), (Verdict::Unknown, vec!["timeout.silent", "probe.host_busy"]));
+    assert_eq!(timed_out(1, 0).verdict, Verdict::Fail, "it had its chance");
+    assert_eq!(timed_out(6, 15).verdict, Verdict::Fail, "it kept all cores busy by itself");
+}
+
+#[test]
+fn a_launcher_that_is_still_fetching_says_nothing_about_the_server() {
+    let timed_out = |fetches, processes, stdout_bytes| {
+        report(&with(|launch| {
+            let waited = Duration::from_secs(120);
+            launch.fetches = fetches;
+            launch.io.stdout_bytes = stdout_bytes;
+            launch.seen.push(seen(What::Timeout(Timeout { asked: Asked::Initialize, limit: Limit::Phase, waited, lines: 0, unfinished: 0, newline_missing: false })));
+            launch.end.as_mut().unwrap().usage = Usage { processes, ..Usage::default() };
+        }))
+        .verdict
+    };
+    assert_eq!(timed_out(Fetches::Package, 1, 0), Verdict::Unknown);
+    assert_eq!(timed_out(Fetches::Package, 2, 0), Verdict::Fail, "the server was started, and does not answer");
+    assert_eq!(timed_out(Fetches::Nothing, 1, 0), Verdict::Fail);
+    assert_eq!(timed_out(Fetches::Image, 1, 0), Verdict::Fail, "docker's client is always alone");
 }
 
 #[test]

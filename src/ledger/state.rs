@@ -41,6 +41,9 @@ pub struct Fact {
     pub backoff: Duration,
 }
 
+/// The finding that says that a launcher was still fetching the server.
+const COLD_START: &str = "probe.cold_start";
+
 /// Why a probe did not take place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Skip {
@@ -118,6 +121,8 @@ pub struct ServerState {
     pub consecutive_failures: u32,
     /// Probes in a row that succeeded.
     pub consecutive_successes: u32,
+    /// Probes in a row that ended while the launcher was still fetching the server.
+    pub cold_starts: u32,
     /// Probes that ended.
     pub probes: u64,
     /// Those that failed, by reason.
@@ -175,6 +180,7 @@ impl ServerState {
             backoff: Duration::ZERO,
             consecutive_failures: 0,
             consecutive_successes: 0,
+            cold_starts: 0,
             probes: 0,
             failures: BTreeMap::new(),
             unknown: 0,
@@ -260,6 +266,8 @@ impl ServerState {
             // Says nothing about the server: a row of failures is neither continued nor ended.
             Verdict::Unknown => self.unknown += 1,
         }
+        let cold = report.findings.iter().any(|f| f.code == COLD_START);
+        self.cold_starts = if cold { self.cold_starts + 1 } else { 0 };
         if let Some(reason) = report.reason {
             *self.failures.entry(reason).or_default() += 1;
         }

@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::observation::{Launch, Observation};
-use super::plan::{EraChoice, Plan};
+use super::plan::{EraChoice, Fetches, Plan};
 use super::process::{Exit, LaunchError, Swept, Usage};
 use super::session::{Bounds, Opening, Session};
 use crate::protocol::Era;
@@ -207,14 +207,15 @@ impl Machine {
         let end = self.started + times.total;
         let graces = (times.eof_grace + times.term_grace).min(times.total / 2);
         let looking = self.launches.is_empty() && self.plan.era == EraChoice::Auto { remembered: None };
-        let startup = match (looking, self.plan.installs) {
+        let fetches = self.plan.fetches != Fetches::Nothing;
+        let startup = match (looking, fetches) {
             (true, _) => times.discovery,
             (false, true) => times.startup.max(times.cold_start),
             (false, false) => times.startup,
         };
         // A launcher that may be installing is given the time for it after end-of-file, which it
         // does not see before it is done.
-        let eof_grace = if looking && self.plan.installs { times.eof_grace.max(times.cold_start) } else { times.eof_grace };
+        let eof_grace = if looking && fetches { times.eof_grace.max(times.cold_start) } else { times.eof_grace };
         let cut = At::after(end.elapsed().saturating_sub(graces));
         let bounds = Bounds { startup, eof_grace, cut, end };
         self.session = Some(Session::begin(&self.plan, opening, bounds, asker, now, &mut self.effects));

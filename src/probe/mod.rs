@@ -20,7 +20,7 @@ pub use machine::{Effect, Input, Machine};
 pub use observation::{
     Asked, End, EndedBy, Io, Launch, Limit, ListSeen, Observation, Phase, Seen, Timeout, What,
 };
-pub use plan::{EraChoice, Limits, Plan, Times};
+pub use plan::{EraChoice, Fetches, Limits, Plan, Times};
 pub use tape::{Happening, Recording, Tape, TapeError};
 pub use process::{Exit, LaunchError, Leftover, Swept, Usage};
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::plan::Fetches;
 use super::process::{Exit, LaunchError, Swept, Usage};
 use crate::protocol::Era;
 use crate::protocol::mcp::{Flaw, Greeting, Item, ListKind, ToolFlaw};
@@ -66,6 +67,8 @@ impl Phase {
 pub struct Launch {
     /// The era it was opened in: with `server/discover`, or with `initialize`.
     pub opening: Era,
+    /// What the command may have had to fetch first.
+    pub fetches: Fetches,
     /// When the launch began.
     pub started: At,
     /// When the process was there.

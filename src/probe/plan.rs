@@ -23,6 +23,19 @@ pub enum EraChoice {
     Fixed(Era),
 }
 
+/// What a command may have to fetch before it can start the server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fetches {
+    /// Nothing, as far as is known.
+    #[default]
+    Nothing,
+    /// A package, which it then starts as a process of its own (`npx`, `uvx`).
+    Package,
+    /// An image, which somebody else starts (`docker run`).
+    Image,
+}
+
 /// How long each wait of a probe may take, and all of them together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Times {
@@ -100,8 +113,8 @@ pub struct Plan {
     pub limits: Limits,
     /// Read every list a second time, to see whether it differs within one session.
     pub list_twice: bool,
-    /// The command is a launcher that may have to install the server first.
-    pub installs: bool,
+    /// What the command may have to fetch first.
+    pub fetches: Fetches,
     /// A tool to call when the lists have been read.
     pub call: Option<Call>,
     /// Knows what must not surface.
@@ -118,7 +131,7 @@ impl Plan {
             times: Times::default(),
             limits: Limits::default(),
             list_twice: true,
-            installs: false,
+            fetches: Fetches::Nothing,
             call: None,
             redactor: Arc::default(),
         }

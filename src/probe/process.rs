@@ -99,4 +99,11 @@ pub struct Usage {
     /// User and system time.
     #[serde(with = "micros")]
     pub cpu: Duration,
+    /// How many processes it was then, the launched one included.
+    #[serde(default)]
+    pub processes: usize,
+    /// How long the one of its processes that waited longest was ready to run and had no core, up to
+    /// the moment before stdin was closed. Only looked at when the probe was slow.
+    #[serde(default, with = "micros")]
+    pub queued: Duration,
 }

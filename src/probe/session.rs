@@ -521,6 +521,7 @@ impl Session {
         self.note_all(now, noted.into_iter().map(|what| (what, Vec::new())).collect());
         let launch = Launch {
             opening: self.opening,
+            fetches: self.plan.fetches,
             started: self.started,
             spawned: self.spawned,
             failure: self.failure,

@@ -14,12 +14,14 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use crate::outside::process::{Child, LaunchSpec, Launcher, Signal};
-use crate::probe::{Effect, Input, Machine, Observation, Plan, Tape};
+use crate::probe::{Effect, Input, Machine, Observation, Plan, Tape, Usage};
 use crate::words::At;
 
 /// How much is read from stdout at once. A pipe holds no more.
 const STDOUT_CHUNK: usize = 64 << 10;
 const STDERR_CHUNK: usize = 8 << 10;
+/// A probe that takes longer than this is worth a look at whether the host was busy.
+const SLOW: Duration = Duration::from_secs(1);
 /// Reads after an exit: a pipe's content several times over. Who holds the pipe may go on writing.
 const DRAIN_READS: usize = 64;
 
@@ -138,12 +140,14 @@ impl Probe<'_> {
                 Err(error) => self.tell(Input::SpawnFailed(error)),
             },
             Effect::Write(bytes) => self.with_process(|process| process.write(bytes)),
-            Effect::CloseStdin => self.with_process(Process::close_stdin),
+            Effect::CloseStdin => self.with_process(|process| process.close_stdin(now.elapsed() > SLOW)),
             Effect::Terminate => self.with_process(|process| process.signal(Signal::Term)),
             Effect::Kill => self.with_process(|process| process.signal(Signal::Kill)),
             Effect::Sweep => {
                 if let Some(process) = self.process.take() {
+                    let queued = process.queued;
                     let (swept, usage) = process.child.sweep(self.term_grace).await;
+                    let usage = Usage { queued, ..usage };
                     self.tell(Input::Swept(swept, usage));
                 }
             }
@@ -190,11 +194,13 @@ struct Process {
     stdout_open: bool,
     stderr_open: bool,
     running: bool,
+    /// How long the server had waited for a core when its stdin was closed.
+    queued: Duration,
 }
 
 impl Process {
     fn new(child: Child) -> Process {
-        Process { child, unwritten: Vec::new(), stdin_open: true, stdout_open: true, stderr_open: true, running: true }
+        Process { child, unwritten: Vec::new(), stdin_open: true, stdout_open: true, stderr_open: true, running: true, queued: Duration::ZERO }
     }
 
     /// Waits for the next thing to happen.
@@ -253,8 +259,11 @@ impl Process {
     }
 
     /// Ends the server's input. Requests that it has not read die with it.
-    fn close_stdin(&mut self) {
+    fn close_stdin(&mut self, slow: bool) {
         self.child.measure();
+        if slow {
+            self.queued = self.child.queued();
+        }
         self.stdin_open = false;
         self.unwritten = Vec::new();
         self.child.close_stdin();

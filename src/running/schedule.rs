@@ -15,7 +15,7 @@ use tracing::{info, warn};
 
 use super::hub::Hub;
 use super::launchpad::{Job, Launchpad, Outcome};
-use super::watched::Watched;
+use super::watched::{Known, Watched};
 use crate::judge::{Report, Severity, Verdict};
 use crate::ledger::{Fact, ServerState, Skip};
 use crate::outside::clock;
@@ -123,10 +123,11 @@ impl Watcher {
         // Listing twice finds what is volatile: once at the start, and when something moved.
         let moved = state.schema_changed.is_some() && state.schema_changed == state.last.as_ref().map(|(at, _)| *at);
         let list_twice = state.probes == 0 || moved;
+        let known = Known { era: state.era, launched: state.last_success.is_some(), cold_starts: state.cold_starts };
         Some(Job {
             name: self.server.name.clone(),
             spec: Arc::clone(&self.server.spec),
-            plan: self.server.plan(state.era, state.last_success.is_some(), list_twice),
+            plan: self.server.plan(known, list_twice),
             rules: Arc::clone(&self.server.rules),
             baseline: state.baseline.clone(),
             record: false,
@@ -143,7 +144,7 @@ impl Watcher {
                 let failures = match report.verdict {
                     Verdict::Fail => state.consecutive_failures + 1,
                     Verdict::Pass | Verdict::Warn => 0,
-                    Verdict::Unknown => state.consecutive_failures,
+                    Verdict::Unknown => state.consecutive_failures + state.cold_starts,
                 };
                 let backoff = backoff(interval, failures);
                 let (next, skipped) = next_point(point + backoff, now.up, interval);

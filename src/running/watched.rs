@@ -7,7 +7,8 @@ use std::time::Duration;
 use crate::judge::Rules;
 use crate::ledger::Terms;
 use crate::outside::process::LaunchSpec;
-use crate::probe::{Call, EraChoice, Limits, Phase, Plan, Times};
+use crate::probe::{Call, EraChoice, Fetches, Limits, Phase, Plan, Times};
+use crate::protocol::Era;
 use crate::words::{Redactor, ServerName};
 
 /// One configured server.
@@ -47,16 +48,23 @@ impl Watched {
         }
     }
 
-    /// A plan for one probe. `known` is what is known of the server: the era it was last seen in, and
-    /// whether it has been launched successfully before, so that nothing has to be installed any more.
+    /// A plan for one probe of a server of which this much is known.
     #[must_use]
-    pub fn plan(&self, era: Option<crate::protocol::Era>, launched_before: bool, list_twice: bool) -> Plan {
+    pub fn plan(&self, known: Known, list_twice: bool) -> Plan {
         let era = match self.era {
-            EraChoice::Auto { .. } => EraChoice::Auto { remembered: era },
+            EraChoice::Auto { .. } => EraChoice::Auto { remembered: known.era },
             EraChoice::Fixed(era) => EraChoice::Fixed(era),
         };
-        let installs = !launched_before && may_install(&self.spec);
-        Plan { era, times: self.times, limits: self.limits, list_twice, installs, call: self.call.clone(), redactor: Arc::new(self.redactor()) }
+        let mut times = self.times;
+        let mut fetches = Fetches::Nothing;
+        if !known.launched {
+            fetches = fetches_what(&self.spec);
+            // An install that was killed starts anew, so the same short time would never be enough.
+            let longer = 2u32.pow(known.cold_starts.min(MAX_DOUBLINGS));
+            times.cold_start *= longer;
+            times.total *= longer;
+        }
+        Plan { era, times, limits: self.limits, list_twice, fetches, call: self.call.clone(), redactor: Arc::new(self.redactor()) }
     }
 
     /// Knows what must not surface: the values of the configured environment.
@@ -83,29 +91,44 @@ impl Watched {
     }
 }
 
+/// What earlier probes have shown of a server.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known {
+    /// The era that it was last seen in.
+    pub era: Option<Era>,
+    /// It has been launched successfully before, so nothing has to be fetched any more.
+    pub launched: bool,
+    /// Probes in a row that ended while its launcher was still fetching it.
+    pub cold_starts: u32,
+}
+
+/// How often the time for a cold start is doubled.
+const MAX_DOUBLINGS: u32 = 3;
+
 /// Launchers that fetch what they launch when it is not there yet, and the words after which they do.
-const LAUNCHERS: [(&str, &[&str]); 14] = [
-    ("npx", &[]),
-    ("bunx", &[]),
-    ("pnpx", &[]),
-    ("uvx", &[]),
-    ("npm", &["exec", "x"]),
-    ("pnpm", &["dlx"]),
-    ("yarn", &["dlx"]),
-    ("bun", &["x"]),
-    ("uv", &["run", "tool"]),
-    ("pipx", &["run"]),
-    ("docker", &["run"]),
-    ("podman", &["run"]),
-    ("deno", &["run"]),
-    ("dotnet", &["run", "dnx"]),
+const LAUNCHERS: [(&str, &[&str], Fetches); 14] = [
+    ("npx", &[], Fetches::Package),
+    ("bunx", &[], Fetches::Package),
+    ("pnpx", &[], Fetches::Package),
+    ("uvx", &[], Fetches::Package),
+    ("npm", &["exec", "x"], Fetches::Package),
+    ("pnpm", &["dlx"], Fetches::Package),
+    ("yarn", &["dlx"], Fetches::Package),
+    ("bun", &["x"], Fetches::Package),
+    ("uv", &["run", "tool"], Fetches::Package),
+    ("pipx", &["run"], Fetches::Package),
+    ("dotnet", &["run", "dnx"], Fetches::Package),
+    ("docker", &["run"], Fetches::Image),
+    ("podman", &["run"], Fetches::Image),
+    ("nerdctl", &["run"], Fetches::Image),
 ];
 
-/// Whether the command may have to fetch the server before it can start it.
-fn may_install(spec: &LaunchSpec) -> bool {
+/// What the command may have to fetch before it can start the server.
+fn fetches_what(spec: &LaunchSpec) -> Fetches {
     let program = Path::new(&spec.command).file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let launcher = LAUNCHERS.iter().find(|(name, _)| *name == program);
-    launcher.is_some_and(|(_, words)| words.is_empty() || spec.args.iter().any(|arg| words.contains(&arg.as_str())))
+    let launcher = LAUNCHERS.iter().find(|(name, ..)| *name == program);
+    let fetches = |words: &[&str]| words.is_empty() || spec.args.iter().any(|arg| words.contains(&arg.as_str()));
+    launcher.filter(|(_, words, _)| fetches(words)).map_or(Fetches::Nothing, |(.., what)| *what)
 }
 
 #[cfg(test)]
@@ -114,15 +137,23 @@ mod tests {
 
     #[test]
     fn launchers_that_fetch_are_known() {
-        let installs = |line: &str| {
+        let fetches = |line: &str| {
             let mut words = line.split(' ').map(str::to_owned);
-            may_install(&LaunchSpec { command: words.next().unwrap(), args: words.collect(), ..LaunchSpec::default() })
+            fetches_what(&LaunchSpec { command: words.next().unwrap(), args: words.collect(), ..LaunchSpec::default() })
         };
-        for line in ["npx -y x", "/usr/local/bin/npx x", "npm exec x", "uv tool run x", "docker run -i x", "uvx x"] {
-            assert!(installs(line), "{line}");
+        for line in ["npx -y x", "/usr/local/bin/npx x", "npm exec x", "uv tool run x", "uvx x"] {
+            assert_eq!(fetches(line), Fetches::Package, "{line}");
         }
+        assert_eq!(fetches("docker run -i x"), Fetches::Image);
         for line in ["node x.js", "npm start", "python -m x", "docker exec x", "mcp-server-time"] {
-            assert!(!installs(line), "{line}");
+            assert_eq!(fetches(line), Fetches::Nothing, "{line}");
         }
+    }
+
+    #[test]
+    fn a_cold_start_that_was_too_long_is_given_more_time() {
+        let server = Watched::new(ServerName::of_command("npx"), LaunchSpec { command: "npx".into(), ..LaunchSpec::default() }, Duration::from_secs(60));
+        let total = |cold_starts, launched| server.plan(Known { cold_starts, launched, era: None }, false).times.total.as_secs();
+        assert_eq!((total(0, false), total(1, false), total(2, false), total(9, false), total(9, true)), (180, 360, 720, 1440, 180));
     }
 }

@@ -110,12 +110,7 @@ pub(super) async fn serve(stream: TcpStream, router: Router, patience: Patience,
         }
     });
     let mut connection = pin!(
-        http1::Builder::new()
-            .header_read_timeout(None)
-            .half_close(true)
-            .max_buf_size(MAX_HEAD)
-            .max_headers(MAX_FIELDS)
-            .serve_connection(io, service)
+        http1::Builder::new().header_read_timeout(None).half_close(true).max_buf_size(MAX_HEAD).max_headers(MAX_FIELDS).serve_connection(io, service)
     );
     let mut stopping = false;
     while !stopping {

@@ -36,10 +36,7 @@ impl Own {
                 "stdiowatch_config_last_reload_successful",
                 "Whether the configuration was accepted when it was last read (1), or the one before is still used (0).",
             )?,
-            reloaded: Gauge::new(
-                "stdiowatch_config_last_reload_success_timestamp_seconds",
-                "When the configuration that is used was read.",
-            )?,
+            reloaded: Gauge::new("stdiowatch_config_last_reload_success_timestamp_seconds", "When the configuration that is used was read.")?,
         };
         own.reloaded(true, loaded);
         own.registry.register(Box::new(build))?;
@@ -184,10 +181,7 @@ mod tests {
     #[test]
     fn a_program_may_be_called_anything() {
         let stat = "7 (a) b (c) S 1 7 7 0 -1 4194560 1 2 3 4 50 60 0 0 20 0 3 0 9000 123456 78 18446744073709551615 0";
-        assert_eq!(
-            Stat::parse(stat),
-            Some(Stat { cpu_ticks: 110, threads: 3, started_ticks: 9000, virtual_bytes: 123_456, resident_pages: 78 })
-        );
+        assert_eq!(Stat::parse(stat), Some(Stat { cpu_ticks: 110, threads: 3, started_ticks: 9000, virtual_bytes: 123_456, resident_pages: 78 }));
         assert_eq!(Stat::parse("7 (a"), None);
         assert_eq!(Stat::parse("7 (a) S 1"), None);
     }

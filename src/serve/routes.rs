@@ -19,7 +19,9 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Query, Request, State};
-use axum::http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, RETRY_AFTER, VARY, X_CONTENT_TYPE_OPTIONS};
+use axum::http::header::{
+    ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, RETRY_AFTER, VARY, X_CONTENT_TYPE_OPTIONS,
+};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
@@ -74,7 +76,9 @@ pub fn with_manners(router: Router) -> Router {
     Router::new()
         .fallback_service(router)
         .layer(from_fn(allow))
-        .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| plain(StatusCode::INTERNAL_SERVER_ERROR, "this should not have happened\n")))
+        .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| {
+            plain(StatusCode::INTERNAL_SERVER_ERROR, "this should not have happened\n")
+        }))
         .layer(always(CACHE_CONTROL, "no-store"))
         .layer(always(X_CONTENT_TYPE_OPTIONS, "nosniff"))
         .layer(always(REFERRER_POLICY, "no-referrer"))
@@ -91,7 +95,8 @@ async fn allow(request: Request, next: Next) -> Response {
     }
     let methods = response.headers().get(ALLOW).and_then(|methods| methods.to_str().ok()).unwrap_or(VIEW);
     let methods = format!("{},OPTIONS", methods).replace(',', ", ");
-    let answer = if asked { StatusCode::NO_CONTENT.into_response() } else { plain(StatusCode::METHOD_NOT_ALLOWED, "this method is not allowed here\n") };
+    let answer =
+        if asked { StatusCode::NO_CONTENT.into_response() } else { plain(StatusCode::METHOD_NOT_ALLOWED, "this method is not allowed here\n") };
     ([(ALLOW, methods)], answer).into_response()
 }
 
@@ -117,11 +122,7 @@ async fn health_of_one(State(sources): State<Sources>, uri: Uri, Query(query): Q
 async fn livez(State(sources): State<Sources>) -> Response {
     let sidecar = sources.hub.snapshot().sidecar;
     let age = (sources.now)().up.saturating_sub(sidecar.last_tick.max(sidecar.started.up));
-    if age < TICK_OVERDUE {
-        plain(StatusCode::OK, "ok\n")
-    } else {
-        again_later(format!("the scheduler has not run for {} s\n", age.as_secs()))
-    }
+    if age < TICK_OVERDUE { plain(StatusCode::OK, "ok\n") } else { again_later(format!("the scheduler has not run for {} s\n", age.as_secs())) }
 }
 
 async fn readyz(State(sources): State<Sources>) -> Response {
@@ -200,7 +201,9 @@ mod tests {
 
     #[test]
     fn a_segment_is_decoded_once_and_what_is_no_escape_stays() {
-        for (segment, name) in [("a%20b", "a b"), ("%2541", "%41"), ("100%", "100%"), ("%zz%4", "%zz%4"), ("%e6%97%a5", "日"), ("a+b", "a+b"), ("", "")] {
+        for (segment, name) in
+            [("a%20b", "a b"), ("%2541", "%41"), ("100%", "100%"), ("%zz%4", "%zz%4"), ("%e6%97%a5", "日"), ("a+b", "a+b"), ("", "")]
+        {
             assert_eq!(decoded(segment).as_deref(), Some(name), "{segment}");
         }
         assert_eq!(decoded("%ff"), None);

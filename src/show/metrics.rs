@@ -221,7 +221,7 @@ fn last_phase(server: &ServerState, phase: Phase) -> Option<f64> {
         // Start-up is counted from the launch, the handshake from when the process was there.
         Phase::Handshake => timings.startup_ms? - timings.spawn_ms?,
         Phase::List => timings.list_ms?,
-        Phase::Call => return None,
+        Phase::Call => timings.call_ms?,
         Phase::Shutdown => timings.shutdown_ms?,
     };
     Some(Duration::from_secs_f64(milliseconds.max(0.0) / 1e3).as_secs_f64())

@@ -24,6 +24,7 @@
 //! reply                       the sound reply
 //! reply with {…}              with these members in its result; `reply without KEY`
 //! result JSON, error CODE MSG a reply of one's own
+//! ignore                      nothing
 //! sleep 200ms, hang, spin     wait; wait for ever; work for ever
 //! exit N, abort               end, with a status or by SIGABRT
 //! wait TEXT                   read lines until one holds TEXT
@@ -40,7 +41,7 @@
 //! this method was asked, `$line` the request, `$env(NAME)` a variable, `$repeat(N,TEXT)` N times TEXT.
 //! Everything else stands for itself, JSON's own escapes too.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::io::{BufRead, Write};
 use std::time::Duration;
 use std::{env, fs, io, process, thread};
@@ -110,7 +111,7 @@ struct Liar {
     era: String,
     version: Option<String>,
     offers: Vec<String>,
-    lists: BTreeMap<&'static str, Value>,
+    lists: HashMap<String, Value>,
     newline: Vec<u8>,
     chunk: usize,
     utf16: bool,
@@ -118,12 +119,13 @@ struct Liar {
 
 impl Liar {
     fn new(script: Vec<Rule>) -> Liar {
-        let lists = BTreeMap::from([
+        let lists = [
             ("tools", json!([{ "name": "a", "description": "d", "inputSchema": { "type": "object" } }])),
             ("prompts", json!([{ "name": "p" }])),
             ("resources", json!([{ "name": "r", "uri": "file:///r" }])),
             ("resourceTemplates", json!([{ "name": "t", "uriTemplate": "file:///{t}" }])),
-        ]);
+        ];
+        let lists = lists.map(|(list, items)| (list.to_owned(), items)).into();
         let offers = vec!["tools".to_owned()];
         Liar { script, counts: HashMap::new(), era: "legacy".into(), version: None, offers, lists, newline: b"\n".into(), chunk: usize::MAX, utf16: false }
     }
@@ -196,6 +198,7 @@ impl Liar {
             "spin" => loop {
                 std::hint::spin_loop();
             },
+            "ignore" => {}
             "exit" => process::exit(word.parse().unwrap_or(0)),
             "abort" => process::abort(),
             "wait" => while read_line().is_some_and(|line| !line.contains(&word)) {},
@@ -213,8 +216,7 @@ impl Liar {
             "version" => self.version = Some(word),
             "offer" => self.offers = word.split_whitespace().map(str::to_owned).collect(),
             "tools" | "prompts" | "resources" | "resourceTemplates" => {
-                let held = self.lists.iter_mut().find(|(key, _)| **key == verb);
-                held.into_iter().for_each(|(_, list)| *list = value());
+                self.lists.insert(verb.to_owned(), value());
             }
             "newline" => self.newline = text,
             "chunk" => self.chunk = word.parse().unwrap_or_else(|_| usage("chunk 1")),
@@ -238,7 +240,7 @@ impl Liar {
         let mut reply = json!({ "jsonrpc": "2.0", "id": event.message["id"] });
         match self.result(&event.message) {
             Ok(mut result) => {
-                result.as_object_mut().into_iter().for_each(change);
+                result.as_object_mut().map(change);
                 reply["result"] = result;
             }
             Err(error) => reply["error"] = error,

@@ -1,8 +1,8 @@
 //! What is not the server's doing.
 
-use super::super::case::{Check, Found};
+use super::super::case::{Case, Check, Found};
 use super::super::verdict::Severity::Unknown;
-use crate::probe::{LaunchError, Phase};
+use crate::probe::{Asked, Fetches, LaunchError, Phase, Seen, Timeout, What};
 use crate::words::{At, printable};
 
 pub(super) const CHECKS: &[Check] = &[
@@ -19,6 +19,20 @@ pub(super) const CHECKS: &[Check] = &[
         },
     },
     Check {
+        code: "probe.host_busy",
+        severity: Unknown,
+        about: "The server did not answer in time while the host was saturated: it was ready to run for much of that time, and had no core.",
+        mend: "Give the host room, probe less often or fewer servers at once, or raise the timeouts. The next probe tries again.",
+        run: host_busy,
+    },
+    Check {
+        code: "probe.cold_start",
+        severity: Unknown,
+        about: "The launcher (npx, uvx and the like) had not finished fetching the server when its long first budget was up. Nothing can be said about a server that was never started.",
+        mend: "Let it finish once by hand, or put the server into the image, so that nothing has to be fetched at its start.",
+        run: cold_start,
+    },
+    Check {
         code: "probe.cancelled",
         severity: Unknown,
         about: "The probe was stopped by us, because stdiowatch was asked to end.",
@@ -29,3 +43,37 @@ pub(super) const CHECKS: &[Check] = &[
         },
     },
 ];
+
+/// The timeout that the judged launch ended in, if it did.
+fn timeout(case: Case<'_>) -> Option<(&Seen, &Timeout)> {
+    case.launch.seen.iter().find_map(|seen| match &seen.what {
+        What::Timeout(timeout) => Some((seen, timeout)),
+        _ => None,
+    })
+}
+
+/// A server that is ready to run and gets no core is not slow. One that keeps all cores busy by
+/// itself is: then it uses most of the time that it waits.
+fn host_busy(case: Case<'_>) -> Option<Found> {
+    let (seen, timeout) = timeout(case)?;
+    let usage = case.launch.end.as_ref()?.usage;
+    let starved = usage.queued >= timeout.waited.mul_f64(0.4) && usage.cpu < timeout.waited.mul_f64(0.8);
+    starved.then(|| {
+        let (queued, waited, cpu) = (usage.queued.as_secs_f64(), timeout.waited.as_secs_f64(), usage.cpu.as_secs_f64());
+        let evidence = format!("of {waited:.1} s it was ready to run for {queued:.1} s without a core, and ran for {cpu:.1} s");
+        Found::once(seen.at, seen.phase, "the host was too busy to give the server a chance", evidence)
+    })
+}
+
+/// A launcher that fetches does so by itself; the server that it then starts is a process of its own.
+fn cold_start(case: Case<'_>) -> Option<Found> {
+    let (seen, timeout) = timeout(case)?;
+    let opening = matches!(timeout.asked, Asked::Discover | Asked::Initialize);
+    let alone = case.launch.end.as_ref()?.usage.processes == 1;
+    let fetching = case.launch.fetches == Fetches::Package && alone && opening && case.launch.io.stdout_bytes == 0;
+    fetching.then(|| {
+        let waited = timeout.waited.as_secs_f64();
+        let evidence = format!("after {waited:.1} s the launcher was still alone: it had not started the server");
+        Found::once(seen.at, seen.phase, "the launcher was still fetching the server when its time was up", evidence)
+    })
+}

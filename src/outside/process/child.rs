@@ -147,6 +147,13 @@ impl Child {
         self.tree.measure();
     }
 
+    /// How long the server had to wait for a core so far: the one of its processes that
+    /// [`measure`](Child::measure) saw, that waited longest. Zero where the kernel does not tell.
+    #[must_use]
+    pub fn queued(&self) -> Duration {
+        self.tree.queued()
+    }
+
     /// Ends whatever has outlived the launched process, reaps all of it, and says what that was. A
     /// launched process that lives is killed first.
     ///

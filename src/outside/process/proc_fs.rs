@@ -3,6 +3,7 @@
 //! A process may end between two reads, so each answer is an `Option`, and `None` is no error.
 
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use rustix::fs::{Access, Mode, OFlags};
 use rustix::io::Errno;
@@ -123,6 +124,17 @@ fn parse_status(status: &[u8]) -> Option<(u64, u32)> {
         line.split_ascii_whitespace().next()?.parse::<u64>().ok()
     };
     Some((field("VmHWM:")? * 1024, u32::try_from(field("Threads:")?).ok()?))
+}
+
+/// How long a process' main thread was ready to run and had to wait for a core, since its start
+/// (`Documentation/scheduler/sched-stats.rst`, /proc/PID/schedstat).
+pub(super) fn queued(pid: u32) -> Option<Duration> {
+    parse_schedstat(&read(&format!("/proc/{pid}/schedstat")).ok()?)
+}
+
+fn parse_schedstat(schedstat: &[u8]) -> Option<Duration> {
+    let text = std::str::from_utf8(schedstat).ok()?;
+    text.split_ascii_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
 }
 
 /// Whether we ignore SIGCHLD, as whoever started us had us do.

@@ -93,6 +93,14 @@ impl Tree {
         seen.peak = seen.peak.max(Some(sum));
     }
 
+    /// How long the one among leader and members, as noted by [`measure`](Tree::measure), that had to
+    /// wait longest for a core did so.
+    pub(super) fn queued(&self) -> Duration {
+        let seen = self.seen.lock();
+        let members = seen.members.iter().map(|(pid, _)| *pid);
+        members.chain([self.leader.id()]).filter_map(proc_fs::queued).max().unwrap_or_default()
+    }
+
     /// See [`Child::sweep`](super::Child::sweep).
     pub(super) async fn sweep(mut self, term_grace: Duration) -> (Swept, Usage) {
         let (mut swept, left) = self.find().await;
@@ -138,7 +146,9 @@ impl Tree {
             let leader = proc_fs::stat(self.leader.id());
             swept.survivors.extend(leader.as_ref().map(leftover));
         }
-        (swept, Usage { max_rss: self.seen.lock().peak, cpu: self.cpu })
+        let seen = self.seen.lock();
+        let processes = if seen.peak.is_some() { seen.members.len() + 1 } else { 0 };
+        (swept, Usage { max_rss: seen.peak, cpu: self.cpu, processes, queued: Duration::ZERO })
     }
 
     /// Sends SIGTERM, once to each, until all are gone.

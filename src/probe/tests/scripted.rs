@@ -138,7 +138,7 @@ fn an_answer_that_comes_while_leaving_tells_the_era() {
         launches += 1;
         if launches == 1 { Box::new(Installing) } else { Box::new(Modern(|_: &Value, _: &mut Later| false)) }
     };
-    let plan = Plan { installs: true, ..Plan::new() };
+    let plan = Plan { fetches: Fetches::Package, ..Plan::new() };
     let o = World::new(plan, &mut launch).run();
     assert_eq!((o.launches.len(), o.judged().unwrap().opening, tools(&o)), (2, Era::Modern, Some(1)));
     assert_eq!(o.launches[0].end.as_ref().unwrap().by, EndedBy::Eof, "the install was not killed");

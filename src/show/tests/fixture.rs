@@ -36,6 +36,7 @@ fn launch(tool: &str) -> Launch {
     let info = ServerInfo { name: "sample \"x\"\\\n".to_owned(), version: "1.2.3".to_owned() };
     Launch {
         opening: Era::Legacy,
+        fetches: Default::default(),
         started: ms(0),
         spawned: Some(ms(1)),
         failure: None,
@@ -56,7 +57,7 @@ fn launch(tool: &str) -> Launch {
             exit: Some(Exit::Code(0)),
             swept: Swept::default(),
             pipe_held: false,
-            usage: Usage { max_rss: Some(12 << 20), cpu: Duration::from_millis(34) },
+            usage: Usage { max_rss: Some(12 << 20), cpu: Duration::from_millis(34), ..Usage::default() },
         }),
     }
 }

@@ -4,7 +4,15 @@ use crate::show::page::Page;
 #[test]
 fn the_page_tells_every_state_in_words() {
     let html = Page::of(&snapshot(vec![passing("a"), warning("b"), failing("c"), unprobed("d")]), at(61)).html;
-    for told in ["2 of 4 MCP servers up", "</span> up for 61 s", "up, with a warning", "</span> down for 1 s", "</span> unprobed", "not probed yet", "stdout.noise"] {
+    for told in [
+        "2 of 4 MCP servers up",
+        "</span> up for 61 s",
+        "up, with a warning",
+        "</span> down for 1 s",
+        "</span> unprobed",
+        "not probed yet",
+        "stdout.noise",
+    ] {
         assert!(html.contains(told), "{told} in {html}");
     }
     let places: Vec<_> = ["<h2>c<", "<h2>d<", "<h2>b<", "<h2>a<"].into_iter().map(|name| html.find(name).unwrap()).collect();

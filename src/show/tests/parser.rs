@@ -134,9 +134,7 @@ fn labels<'a>(mut rest: &'a str, line: &str) -> (BTreeMap<String, String>, &'a s
 }
 
 fn is_name(name: &str) -> bool {
-    !name.starts_with(|c: char| c.is_ascii_digit())
-        && !name.is_empty()
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == ':')
+    !name.starts_with(|c: char| c.is_ascii_digit()) && !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == ':')
 }
 
 /// Buckets only grow, the last is for all, and all are the count.

@@ -1,0 +1,6 @@
+#!/bin/sh
+# The handshake, then stdin is closed and the process lives on (F99).
+# expect: verdict=fail reason=exited codes=exit.stdin_closed may=shutdown.needed_term
+"$LIAR" 'on tools/list: exit 0'
+exec <&-
+exec sleep 60
