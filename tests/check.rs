@@ -75,6 +75,9 @@ fn the_report_has_what_the_interface_promises() {
     for pointer in ["/timings/spawn_ms", "/timings/startup_ms", "/timings/list_ms", "/timings/shutdown_ms", "/timings/total_ms", "/usage/cpu_seconds"] {
         assert!(report.pointer(pointer).unwrap().as_f64().unwrap() >= 0.0, "{pointer} in {report:#}");
     }
+    assert_eq!((&report["given"]["env_mode"], &report["given"]["stdio"]), (&"sdk".into(), &"pipe".into()));
+    let names: Vec<&str> = report["given"]["env"].as_array().unwrap().iter().map(|n| n.as_str().unwrap()).collect();
+    assert!(names.contains(&"PATH") && names.iter().all(|n| ["HOME", "LOGNAME", "PATH", "SHELL", "STDIOWATCH_TREE", "TERM", "USER"].contains(n)), "{names:?}");
     assert!(report["usage"]["max_rss_bytes"].as_u64().unwrap() > 500_000);
     assert_eq!(report["schema"]["sha256"].as_str().unwrap().len(), 64);
     assert!(report["io"]["messages"].as_u64().unwrap() >= 5);
@@ -223,6 +226,7 @@ fn a_probe_can_be_recorded_and_judged_again() {
         let mut again = report(&Run::new().output(&["check", "--format", "json", "--replay", file]));
         // Times are those of the machine, to the microsecond; all else is the same.
         again["timings"] = first["timings"].clone();
+        again["given"] = first["given"].clone();
         let mut told = first.clone();
         for report in [&mut told, &mut again] {
             report["findings"].as_array_mut().unwrap().iter_mut().for_each(|f| f["evidence"] = Value::Null);

@@ -71,14 +71,17 @@ struct Case {
 
 impl Case {
     fn read(path: &Path) -> Case {
-        let text = fs::read_to_string(path).unwrap();
+        let file = path.to_str().unwrap().to_owned();
+        let command = if file.ends_with(".sh") { vec!["/bin/sh".to_owned(), file] } else { vec![liar().to_str().unwrap().to_owned(), file] };
+        Case::with_head(path.file_name().unwrap().to_str().unwrap(), &fs::read_to_string(path).unwrap(), command)
+    }
+
+    /// A case whose flags and expectations are in the head of `text`.
+    fn with_head(name: &str, text: &str, command: Vec<String>) -> Case {
         let head = |key: &str| -> String {
             let lines = text.lines().filter_map(|line| line.strip_prefix("# ")?.strip_prefix(key));
             lines.collect::<Vec<_>>().join(" ")
         };
-        let file = path.to_str().unwrap().to_owned();
-        let command = if file.ends_with(".sh") { vec!["/bin/sh".to_owned(), file] } else { vec![liar().to_str().unwrap().to_owned(), file] };
-        let name = path.file_name().unwrap().to_str().unwrap();
         Case::new(name, &head("flags:"), command, &head("expect:"))
     }
 
@@ -210,7 +213,10 @@ fn hold_always(report: &Value, status: Option<i32>, wrong: &mut Vec<String>) {
             wrong.push(format!("{code} is not bounded"));
         }
     }
-    if let Some((place, text)) = strings(report).into_iter().find(|(place, text)| text.chars().any(|c| c.is_control() && !(place == "/stderr_tail" && matches!(c, '\n' | '\t')))) {
+    if let Some((place, text)) = strings(report)
+        .into_iter()
+        .find(|(place, text)| text.chars().any(|c| c.is_control() && !(place == "/stderr_tail" && matches!(c, '\n' | '\t'))))
+    {
         let shown: String = text.escape_debug().take(80).collect();
         wrong.push(format!("a control character in {place}: {shown}"));
     }
@@ -291,6 +297,10 @@ fn liar() -> PathBuf {
     Path::new(PROGRAM).with_file_name("examples").join("liar")
 }
 
+fn servers() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers")
+}
+
 /// Runs the cases, a few at a time, and fails with a table of all that was wrong.
 fn run_all(cases: &[Case]) {
     let next = AtomicUsize::new(0);
@@ -322,10 +332,9 @@ fn run_all(cases: &[Case]) {
 
 #[test]
 fn every_server_is_judged_rightly() {
-    assert!(liar().exists(), "{} is missing: cargo builds it with the tests (`--example liar`)", liar().display());
+    assert!(liar().exists(), "{} is missing: cargo builds it with the tests (or: cargo build --example liar)", liar().display());
     let only = std::env::var("FAULTS_ONLY").unwrap_or_default();
-    let servers = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers");
-    let mut paths: Vec<PathBuf> = fs::read_dir(servers).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut paths: Vec<PathBuf> = fs::read_dir(servers()).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     let is_script = |path: &&PathBuf| path.extension().is_some_and(|e| e == "mcp" || e == "sh");
     let cases: Vec<Case> = paths.iter().filter(is_script).map(|path| Case::read(path)).filter(|case| case.name.contains(&only)).collect();
@@ -337,6 +346,29 @@ fn every_server_is_judged_rightly() {
         }
     }
     run_all(&cases);
+}
+
+#[test]
+fn the_verdict_does_not_depend_on_the_cuts() {
+    const SERVERS: [&str; 10] = [
+        "batch_2025_06_18",
+        "bom_on_second_reply",
+        "encoding_latin1",
+        "glued_after",
+        "glued_two_messages",
+        "half_line_then_exit",
+        "lsp_glued",
+        "multi_pretty_crlf_blank",
+        "noise_open_brace",
+        "surrogate_pair",
+    ];
+    // Three bytes at a time: through characters, escapes and ends of lines.
+    let cut = |name: &&str| {
+        let path = servers().join(format!("{name}.mcp"));
+        let script = format!("{}\nchunk 3", fs::read_to_string(path).unwrap());
+        Case::with_head(&format!("{name}, cut"), &script, vec![liar().to_str().unwrap().to_owned(), script.clone()])
+    };
+    run_all(&SERVERS.iter().map(cut).collect::<Vec<_>>());
 }
 
 #[test]

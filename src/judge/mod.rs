@@ -10,7 +10,7 @@ mod verdict;
 pub use baseline::Baseline;
 pub use case::{Case, Check, Finding, Found, Rules};
 pub use checks::{CHECKS, check};
-pub use report::{Changed, Drift, DriftStatus, Lists, Report, Schema, ServerIdentity, Shutdown, Timings, UsageSeen, judge};
+pub use report::{Changed, Drift, DriftStatus, Given, Lists, Report, Schema, ServerIdentity, Shutdown, Timings, UsageSeen, judge};
 pub use verdict::{Reason, Severity, Verdict};
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::baseline::{Baseline, all_items};
 use super::case::{Case, Finding, Rules};
@@ -33,6 +33,8 @@ pub struct Report {
     pub server_info: Option<ServerIdentity>,
     /// The names of its capabilities.
     pub capabilities: Vec<String>,
+    /// What the server was given; `None` for a probe of which that is not known.
+    pub given: Option<Given>,
     /// How many processes were started.
     pub spawns: usize,
     /// How long it took.
@@ -53,6 +55,19 @@ pub struct Report {
     pub stderr_tail: String,
     /// What was found, in order of time.
     pub findings: Vec<Finding>,
+}
+
+/// What a server was given, as far as it may be shown: names, never values or arguments.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Given {
+    /// Which of our environment: `sdk`, `inherit` or `clean`.
+    pub env_mode: String,
+    /// The names of all the variables of its environment.
+    pub env: Vec<String>,
+    /// Its working directory; `None` for ours.
+    pub cwd: Option<String>,
+    /// What its stdin and stdout are: `pipe` or `socketpair`.
+    pub stdio: String,
 }
 
 /// A name and a version.
@@ -228,6 +243,7 @@ pub fn judge(name: &ServerName, started_at: String, observation: &Observation, r
             .and_then(|l| l.greeting.server.as_ref())
             .map(|s| ServerIdentity { name: s.name.clone(), version: s.version.clone() }),
         capabilities: launch.map(|l| l.greeting.capabilities.clone()).unwrap_or_default(),
+        given: None,
         spawns: observation.launches.iter().filter(|l| l.spawned.is_some()).count(),
         timings: timings(observation),
         lists: launch.map(lists).unwrap_or_default(),

@@ -16,11 +16,11 @@ use tokio::task::LocalSet;
 use tokio::time::sleep;
 
 use super::drive::drive;
-use crate::judge::{Baseline, Report, Rules, judge};
+use crate::judge::{Baseline, Given, Report, Rules, judge};
 use crate::outside::clock;
 use crate::outside::process::{GuardCommand, LaunchSpec, Launcher};
 use crate::probe::{Plan, Recording, Tape};
-use crate::words::ServerName;
+use crate::words::{ServerName, printable};
 
 /// How long a launch keeps others from starting, if no reply comes before. The start-up time of a
 /// server is only honest while no more servers start than there are cores; one that hangs must not
@@ -159,7 +159,8 @@ impl Pad {
         let plan = Arc::new(job.plan);
         let mut tape = job.record.then(|| Tape::new(Arc::clone(&plan.redactor)));
         let observation = drive(&self.launcher, Arc::clone(&plan), &job.spec, self.stop.clone(), tape.as_mut(), || drop(permit.take())).await;
-        let report = judge(&job.name, started.rfc3339(), &observation, &job.rules, job.baseline.as_deref());
+        let mut report = judge(&job.name, started.rfc3339(), &observation, &job.rules, job.baseline.as_deref());
+        report.given = Some(given(&job.spec));
         let listed = observation.judged().and_then(Baseline::of);
         let recording = tape.map(|tape| Recording::new(report.server.clone(), report.started_at.clone(), Plan::clone(&plan), tape));
         Outcome { report, listed, recording }
@@ -187,6 +188,16 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         self.0.abort();
+    }
+}
+
+/// What of a launch may be shown.
+fn given(spec: &LaunchSpec) -> Given {
+    Given {
+        env_mode: spec.env_mode.as_str().to_owned(),
+        env: spec.environment_names(),
+        cwd: spec.cwd.as_ref().map(|dir| printable(&dir.to_string_lossy(), 300)),
+        stdio: spec.stdio.as_str().to_owned(),
     }
 }
 

@@ -6,4 +6,4 @@ while [ $n -lt 30 ]; do
     sleep 60 >/dev/null 2>&1 &
     n=$((n + 1))
 done
-exec "$LIAR" 'offer tools'
+exec "$LIAR" 'sleep 200ms'

@@ -29,7 +29,7 @@
 //! exit N, abort               end, with a status or by SIGABRT
 //! wait TEXT                   read lines until one holds TEXT
 //! spawn COMMAND               start `sh -c COMMAND` and do not care for it
-//! flood TEXT, drip TEXT       write TEXT for ever, at once or a byte every 20 ms
+//! flood TEXT                  write TEXT for ever
 //! era legacy|modern|dual      what discover and initialize are answered with
 //! version V                   the protocol version to answer initialize with
 //! offer prompts resources     the capabilities; soundly: tools
@@ -51,16 +51,10 @@ use serde_json::{Map, Value, json};
 const LEGACY: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 const MODERN: &str = "2026-07-28";
 
-#[derive(Clone, Copy, PartialEq)]
-enum When {
-    Before,
-    On,
-    After,
-}
-
 /// One line of the script.
 struct Rule {
-    when: When,
+    /// `before`, `on` or `after`.
+    when: String,
     event: String,
     nth: Option<u64>,
     text: Option<String>,
@@ -71,17 +65,14 @@ struct Rule {
 impl Rule {
     fn read(line: &str) -> Option<Rule> {
         let (first, tail) = line.split_once(' ').unwrap_or((line, ""));
-        let when = match first {
-            "before" => When::Before,
-            "on" => When::On,
-            "after" => When::After,
-            _ => return Some(Rule { when: When::On, event: "start".into(), nth: None, text: None, verb: first.into(), rest: tail.into() }),
-        };
+        if !["before", "on", "after"].contains(&first) {
+            return Some(Rule { when: "on".into(), event: "start".into(), nth: None, text: None, verb: first.into(), rest: tail.into() });
+        }
         let (head, action) = tail.split_once(": ")?;
         let (head, text) = head.split_once(" if ").map_or((head, None), |(head, text)| (head, Some(text.to_owned())));
         let (event, nth) = head.split_once(' ').map_or((head, None), |(event, n)| (event, n.parse().ok()));
         let (verb, rest) = action.split_once(' ').unwrap_or((action, ""));
-        Some(Rule { when, event: event.into(), nth, text, verb: verb.into(), rest: rest.into() })
+        Some(Rule { when: first.into(), event: event.into(), nth, text, verb: verb.into(), rest: rest.into() })
     }
 
     fn is_particular(&self) -> bool {
@@ -127,7 +118,17 @@ impl Liar {
         ];
         let lists = lists.map(|(list, items)| (list.to_owned(), items)).into();
         let offers = vec!["tools".to_owned()];
-        Liar { script, counts: HashMap::new(), era: "legacy".into(), version: None, offers, lists, newline: b"\n".into(), chunk: usize::MAX, utf16: false }
+        Liar {
+            script,
+            counts: HashMap::new(),
+            era: "legacy".into(),
+            version: None,
+            offers,
+            lists,
+            newline: b"\n".into(),
+            chunk: usize::MAX,
+            utf16: false,
+        }
     }
 
     fn run(&mut self) {
@@ -146,16 +147,16 @@ impl Liar {
         *count += 1;
         event.count = *count;
         if !event.line.is_empty() {
-            self.perform(When::Before, "any", &event);
+            self.perform("before", "any", &event);
         }
-        self.perform(When::Before, &event.name, &event);
-        if !self.perform(When::On, &event.name, &event) {
+        self.perform("before", &event.name, &event);
+        if !self.perform("on", &event.name, &event) {
             self.soundly(&event);
         }
-        self.perform(When::After, &event.name, &event);
+        self.perform("after", &event.name, &event);
     }
 
-    fn perform(&mut self, when: When, name: &str, event: &Event) -> bool {
+    fn perform(&mut self, when: &str, name: &str, event: &Event) -> bool {
         let here: Vec<usize> = (0..self.script.len())
             .filter(|n| self.script[*n].when == when && self.script[*n].event == name && event.fits(&self.script[*n]))
             .collect();
@@ -173,15 +174,15 @@ impl Liar {
     fn act(&mut self, verb: &str, rest: &str, event: &Event) {
         let text = expand(rest, event);
         let word = String::from_utf8_lossy(&text).into_owned();
-        let value = || serde_json::from_str::<Value>(&word).unwrap_or_else(|e| usage(&format!("`{word}`: {e}")));
+        let value = |json: &str| serde_json::from_str::<Value>(json).unwrap_or_else(|e| usage(&format!("`{json}`: {e}")));
         match verb {
             "print" => self.line(&text),
             "write" => self.put(&text),
             "stderr" => complain(&[&text[..], b"\n"].concat()),
             "reply" => match word.split_once(' ') {
-                Some(("with", _)) => {
-                    let more: Value = serde_json::from_str(&word[5..]).unwrap_or_else(|e| usage(&format!("`{word}`: {e}")));
-                    self.reply(event, |result| result.extend(more.as_object().cloned().unwrap_or_default()));
+                Some(("with", json)) => {
+                    let more = value(json).as_object().cloned().unwrap_or_default();
+                    self.reply(event, |result| result.extend(more));
                 }
                 Some(("without", key)) => self.reply(event, |result| drop(result.remove(key))),
                 _ => self.soundly(event),
@@ -192,12 +193,8 @@ impl Liar {
                 self.line(format!(r#"{{"jsonrpc":"2.0","id":{},"error":{{"code":{code},"message":"{message}"}}}}"#, event.message["id"]).as_bytes());
             }
             "sleep" => thread::sleep(Duration::from_millis(word.trim_end_matches("ms").parse().unwrap_or_else(|_| usage("sleep 200ms")))),
-            "hang" => loop {
-                thread::sleep(Duration::from_secs(60));
-            },
-            "spin" => loop {
-                std::hint::spin_loop();
-            },
+            "hang" => thread::sleep(Duration::MAX),
+            "spin" => while !std::hint::black_box(false) {},
             "ignore" => {}
             "exit" => process::exit(word.parse().unwrap_or(0)),
             "abort" => process::abort(),
@@ -206,17 +203,11 @@ impl Liar {
             "flood" => loop {
                 self.put(&text);
             },
-            "drip" => loop {
-                for byte in &text {
-                    self.put(&[*byte]);
-                    thread::sleep(Duration::from_millis(20));
-                }
-            },
             "era" => self.era = word,
             "version" => self.version = Some(word),
             "offer" => self.offers = word.split_whitespace().map(str::to_owned).collect(),
             "tools" | "prompts" | "resources" | "resourceTemplates" => {
-                self.lists.insert(verb.to_owned(), value());
+                self.lists.insert(verb.to_owned(), value(&word));
             }
             "newline" => self.newline = text,
             "chunk" => self.chunk = word.parse().unwrap_or_else(|_| usage("chunk 1")),
@@ -256,7 +247,9 @@ impl Liar {
         let mut result = match method {
             "server/discover" if self.era != "legacy" => json!({ "supportedVersions": [MODERN], "capabilities": capabilities }),
             "initialize" if self.era == "modern" => {
-                return Err(json!({ "code": -32022, "message": "modern only", "data": { "supported": [MODERN], "requested": request["params"]["protocolVersion"] } }));
+                return Err(
+                    json!({ "code": -32022, "message": "modern only", "data": { "supported": [MODERN], "requested": request["params"]["protocolVersion"] } }),
+                );
             }
             "initialize" => {
                 let asked = request["params"]["protocolVersion"].as_str().filter(|v| LEGACY.contains(v)).unwrap_or(LEGACY[3]);

@@ -6,6 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::process::Command;
 
 use super::spec::{EnvMode, LaunchSpec};
+use crate::words::printable;
 
 /// Tells whose an orphan is, from its `/proc/PID/environ`: each tree that it is in, outermost first.
 pub(super) const MARKER: &str = "STDIOWATCH_TREE";
@@ -41,6 +42,14 @@ impl<'a> Environment<'a> {
             EnvMode::Clean => {}
         }
         command.envs(self.0.env.iter().map(|(name, value)| (name, value))).env(MARKER, marker);
+    }
+
+    /// The names of all that is in it, sorted.
+    pub(super) fn names(&self) -> Vec<String> {
+        let mut command = Command::new("");
+        self.apply(&mut command, "");
+        // A map, so sorted already.
+        command.get_envs().filter(|(_, value)| value.is_some()).map(|(name, _)| printable(&name.to_string_lossy(), 100)).collect()
     }
 
     /// The PATH that the server will search, which is the one that its program is searched on.

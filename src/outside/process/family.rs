@@ -175,6 +175,11 @@ impl Family {
         proc_fs::everyone().into_iter().filter(|stat| stat.parent == self.main).map(|stat| stat.pid).collect()
     }
 
+    /// Whether there is no `/proc` to see by who is left, as in an empty chroot.
+    pub(super) fn is_blind(&self) -> bool {
+        self.adopted.is_none() && proc_fs::stat(self.main).is_none()
+    }
+
     /// Whether `stat` is a child of ours, so that its pid is its own until we reap it.
     pub(super) fn is_child(&self, stat: &Stat) -> bool {
         stat.parent == self.main

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags, StatVfsMountFlags};
+use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags, Stat, StatVfsMountFlags};
 use rustix::io::Errno;
 
 use super::binaries::Binaries;
@@ -83,7 +83,9 @@ impl<'a> Place<'a> {
                     obstacle => obstacle,
                 },
                 // Where a directory of the PATH may not be searched, nothing is known to be there.
-                Err(Errno::ACCESS) if rustix::fs::statat(self.dir, &file, AtFlags::empty()).is_ok() => self.forbidden(&file),
+                Err(Errno::ACCESS) if rustix::fs::statat(self.dir, &file, AtFlags::empty()).is_ok_and(|stat| is_file(&stat)) => {
+                    Some(self.forbidden(&file))
+                }
                 Err(_) => None,
             };
             let better = matches!(obstacle, Some(LaunchError::InterpreterMissing { .. }));
@@ -107,14 +109,14 @@ impl<'a> Place<'a> {
     /// Whether we may execute `file`; a directory or a device is refused as by `execve`.
     fn executable(&self, file: &Path) -> Result<(), Errno> {
         rustix::fs::accessat(self.dir, file, Access::EXEC_OK, AtFlags::EACCESS)?;
-        let mode = rustix::fs::statat(self.dir, file, AtFlags::empty())?.st_mode;
-        if FileType::from_raw_mode(mode) == FileType::RegularFile { Ok(()) } else { Err(Errno::ACCESS) }
+        if is_file(&rustix::fs::statat(self.dir, file, AtFlags::empty())?) { Ok(()) } else { Err(Errno::ACCESS) }
     }
 
     /// The interpreter that `file`'s `#!` line names and that is not there, if any.
     fn script(&self, file: &Path) -> Option<LaunchError> {
         let stat = rustix::fs::statat(self.dir, file, AtFlags::empty()).ok()?;
-        if self.binaries.has(&stat) {
+        // What is no file is not even opened: that alone does something to a device.
+        if !is_file(&stat) || self.binaries.has(&stat) {
             return None;
         }
         let head = self.head::<HEAD>(file)?;
@@ -172,9 +174,7 @@ impl<'a> Place<'a> {
     pub(super) fn explain(&self, errno: Errno, command: &str, file: &Path) -> LaunchError {
         match errno {
             Errno::NOENT | Errno::NOTDIR => self.missing(command, file),
-            Errno::ACCESS | Errno::PERM => {
-                self.forbidden(file).unwrap_or_else(|| LaunchError::Permission { path: self.shown(file), what: "is a directory".into() })
-            }
+            Errno::ACCESS | Errno::PERM => self.forbidden(file),
             Errno::NOEXEC => LaunchError::ExecFormat { program: self.shown(file) },
             Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN => resources(errno),
             errno => failed(errno),
@@ -203,16 +203,17 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// EACCES: what is not allowed. `None` for a directory or the like.
-    fn forbidden(&self, file: &Path) -> Option<LaunchError> {
+    /// EACCES: what is not allowed.
+    fn forbidden(&self, file: &Path) -> LaunchError {
         let what = match rustix::fs::statat(self.dir, file, AtFlags::empty()) {
             Err(_) => "a directory on the way may not be searched",
-            Ok(stat) if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile => return None,
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => "is a directory",
+            Ok(stat) if !is_file(&stat) => "is no regular file",
             Ok(stat) if stat.st_mode & 0o111 == 0 => "has no execute permission",
             Ok(_) if self.mounted_noexec(file) => "is on a filesystem that is mounted noexec",
             Ok(_) => "may not be executed by this user",
         };
-        Some(LaunchError::Permission { path: self.shown(file), what: what.into() })
+        LaunchError::Permission { path: self.shown(file), what: what.into() }
     }
 
     fn mounted_noexec(&self, file: &Path) -> bool {
@@ -230,6 +231,10 @@ impl<'a> Place<'a> {
     fn shown(&self, file: &Path) -> PathBuf {
         self.cwd.map_or_else(|| file.to_owned(), |cwd| cwd.join(file))
     }
+}
+
+fn is_file(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
 }
 
 /// What stands between a script and its interpreter.

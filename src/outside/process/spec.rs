@@ -1,5 +1,7 @@
 use std::path::PathBuf;
 
+use super::environment::Environment;
+
 /// Which of our environment a server is given, before its own entries are added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EnvMode {
@@ -38,4 +40,35 @@ pub struct LaunchSpec {
     pub cwd: Option<PathBuf>,
     /// What it is connected by.
     pub stdio: StdioKind,
+}
+
+impl EnvMode {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            EnvMode::Sdk => "sdk",
+            EnvMode::Inherit => "inherit",
+            EnvMode::Clean => "clean",
+        }
+    }
+}
+
+impl StdioKind {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            StdioKind::Pipe => "pipe",
+            StdioKind::Socketpair => "socketpair",
+        }
+    }
+}
+
+impl LaunchSpec {
+    /// The names of the variables that the server gets, sorted; never their values.
+    #[must_use]
+    pub fn environment_names(&self) -> Vec<String> {
+        Environment::of(self).names()
+    }
 }

@@ -272,6 +272,9 @@ impl Tree {
             self.family.abandon(slot);
             return false;
         }
+        if self.family.is_blind() {
+            let _ = self.leader.signal_group(Signal::Kill);
+        }
         self.family.unguard(&slot);
         let ((), cpu) = counted(|| {
             self.leader.reap();

@@ -204,3 +204,16 @@ fn a_binary_is_known_until_it_changes() {
     assert!(!known());
     assert_eq!(missing(place.resolve(&file)), "/no/such/interpreter");
 }
+
+#[test]
+fn what_is_no_file_is_not_opened() {
+    let dir = Dir::new();
+    let path = dir.0.join("fifo");
+    rustix::fs::mknodat(CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o755), 0).unwrap();
+    let binaries = Binaries::default();
+    let place = Place::new(None, OsStr::new("/bin"), &binaries);
+    let command = path.to_str().unwrap();
+    assert!(place.resolve(command).is_ok());
+    let what = "is no regular file".into();
+    assert_eq!(place.explain(Errno::ACCESS, command, &path), LaunchError::Permission { path, what });
+}

@@ -1,0 +1,83 @@
+//! What takes longer than a test should: run by CI, with `cargo test --test endurance -- --ignored --nocapture`.
+
+mod common;
+
+use std::fs;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use common::*;
+use stdiowatch::judge::{Rules, Verdict};
+use stdiowatch::outside::process::{GuardCommand, LaunchSpec};
+use stdiowatch::running::{Job, Known, Launchpad, Watched};
+use stdiowatch::words::ServerName;
+use tokio::sync::watch;
+
+/// Resident memory in KiB, open descriptors, and children that are dead and not reaped.
+fn used() -> (u64, usize, usize) {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let rss = status.lines().find_map(|l| l.strip_prefix("VmRSS:")).unwrap();
+    let rss = rss.split_whitespace().next().unwrap().parse().unwrap();
+    let tasks = fs::read_dir("/proc/self/task").unwrap().flatten();
+    let children: String = tasks.map(|t| fs::read_to_string(t.path().join("children")).unwrap_or_default()).collect();
+    let is_zombie = |pid: &&str| fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains(") Z "));
+    (rss, fs::read_dir("/proc/self/fd").unwrap().count(), children.split_whitespace().filter(is_zombie).count())
+}
+
+fn job(kind: &str) -> Job {
+    let spec = LaunchSpec { command: PROGRAM.into(), args: vec!["sample-server".into(), kind.into()], ..LaunchSpec::default() };
+    let mut server = Watched::new(ServerName::new(kind).unwrap(), spec, Duration::from_secs(60));
+    server.times.eof_grace = Duration::from_millis(100);
+    server.times.term_grace = Duration::from_millis(100);
+    Job {
+        name: server.name.clone(),
+        spec: Arc::clone(&server.spec),
+        plan: server.plan(Known { era: Some(stdiowatch::protocol::Era::Legacy), launched: true, ..Known::default() }, false),
+        rules: Arc::new(Rules::default()),
+        baseline: None,
+        record: false,
+    }
+}
+
+#[test]
+#[ignore = "takes a minute"]
+fn a_thousand_probes_one_after_another_leave_nothing() {
+    // `helper` leaves a process behind each time, `ignore-sigterm` has to be killed.
+    for (kind, count, verdict) in [("sound", 1000, Verdict::Pass), ("helper", 200, Verdict::Warn), ("ignore-sigterm", 50, Verdict::Warn)] {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let (_stop, stopped) = watch::channel(false);
+        let launchpad = Launchpad::start(GuardCommand::new(PROGRAM, ["guard"]), stopped).unwrap();
+        let probe = || runtime.block_on(launchpad.probe(job(kind))).unwrap().report;
+        (0..count / 10).for_each(|_| drop(probe()));
+        let before = used();
+        let began = Instant::now();
+        for n in 0..count {
+            let report = probe();
+            assert_eq!(report.verdict, verdict, "{kind}, probe {n}: {report:#?}");
+        }
+        let took = began.elapsed().as_secs_f64() * 1e3 / f64::from(count);
+        let after = used();
+        println!("{kind}: {count} probes, {took:.1} ms each; (KiB, descriptors, zombies) before {before:?}, after {after:?}");
+        assert_eq!((before.1, before.2), (after.1, after.2), "{kind}");
+        assert!(after.0 < before.0 + 1024, "{kind}");
+    }
+}
+
+#[test]
+#[ignore = "takes a minute"]
+fn fifty_killed_sidecars_leave_nothing() {
+    let mut worst = Duration::ZERO;
+    for n in 0u64..50 {
+        let run = Run::new();
+        let mut serving = Serving::start(&run, &["--demo", "--interval", "1s"]);
+        // From 0 to 3 s, in steps that have nothing to do with the servers' own times.
+        let until = Instant::now() + Duration::from_millis(n * 1237 % 3000);
+        poll(LONG, || (Instant::now() >= until).then_some(()));
+        serving.signal("KILL");
+        serving.wait();
+        let killed = Instant::now();
+        run.leaves_nothing(Duration::from_secs(1));
+        worst = worst.max(killed.elapsed());
+    }
+    println!("50 sidecars killed; all of their servers were gone after {worst:?} at the most");
+}
