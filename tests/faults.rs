@@ -2,9 +2,8 @@
 //! its own head says is right.
 //!
 //! A `.mcp` file is a script for `liar` (see `servers/liar.rs`), a `.sh` file one for `/bin/sh`, with
-//! `$LIAR` in its environment. The head is the comment at the top: first what the server does and
-//! which report it stands for (the letters and numbers are those of the collection of public reports
-//! that the kinds were taken from), then
+//! `$LIAR` in its environment. The head is the comment at the top: first what the server does, with
+//! a public report of its kind where there is one, then
 //!
 //! ```text
 //! # flags: --stdio socketpair        options besides, or instead of, the usual ones
@@ -310,7 +309,7 @@ fn run_all(cases: &[Case]) {
             let began = Instant::now();
             let problems = case.run();
             if std::env::var_os("FAULTS_TIMES").is_some() {
-                println!("{:6.2} s  {}", began.elapsed().as_secs_f64(), case.name);
+                eprintln!("{:6.2} s  {}", began.elapsed().as_secs_f64(), case.name);
             }
             if !problems.is_empty() {
                 wrong.push((case.name.clone(), problems));

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A daemon that starts itself anew when SIGTERM comes (F): the tree is gone all the same.
+# A daemon that starts itself anew when SIGTERM comes: the tree is gone all the same.
 # expect: verdict=warn codes=shutdown.left_escaped tools=1
 if [ "$1" = reborn ]; then
     trap 'sh "$0" reborn & exit' TERM

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Thirty helpers (F): all are counted, all go.
+# Thirty helpers: all are counted, all go.
 # expect: verdict=warn codes=shutdown.left_group leftover_group=30 tools=1
 n=0
 while [ $n -lt 30 ]; do

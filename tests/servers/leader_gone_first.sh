@@ -1,5 +1,5 @@
 #!/bin/sh
-# The leader exits with 0 at once, the server goes on answering (SERVERS: setsid -f). Its answers are sound.
+# The leader exits with 0 at once, the server goes on answering (seen on real servers: setsid -f). Its answers are sound.
 # expect: verdict=pass|warn may=shutdown.left_group never=exit.before_reply,exit.mid_session tools=1
 exec 3<&0
 "$LIAR" 'sleep 200ms' <&3 3<&- &

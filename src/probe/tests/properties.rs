@@ -123,8 +123,13 @@ fn run(server: &Random, cut: Cut) -> Observation {
     World::new(Plan { limits, ..Plan::new() }, &mut launch).cut(cut).run()
 }
 
+/// As many as `PROPTEST_CASES` says; a run is worth more than most properties' cases.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(400)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 400 } else { 20_000 }))]
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
 
     #[test]
     fn every_probe_ends_in_time_and_swept(server in random()) {
