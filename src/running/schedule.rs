@@ -190,7 +190,8 @@ impl Watcher {
                     warn!(
                         server = state.name.as_str(),
                         why = held.why,
-                        "probing is held, since it may be what ended a live copy; to resume it: restart, or POST /-/resume/{} (serve --enable-actions)",
+                        "probing is held, since it may be what ended a live copy; \
+                         to resume it: restart, or POST /-/resume/{} (serve --enable-actions)",
                         state.name
                     );
                 }

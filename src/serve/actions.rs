@@ -37,7 +37,9 @@ impl Actions {
     pub(super) fn permit(self, headers: &HeaderMap) -> Result<(), &'static str> {
         match self {
             Actions::Off => Err("actions are off: start stdiowatch as `serve --enable-actions`\n"),
-            Actions::NotHere => Err("actions are refused on an address that is no loopback one: listen on 127.0.0.1, or restart stdiowatch to resume\n"),
+            Actions::NotHere => {
+                Err("actions are refused on an address that is no loopback one: listen on 127.0.0.1, or restart stdiowatch to resume\n")
+            }
             // Browsers send it with every POST, also for a page of somebody else's.
             Actions::On if headers.contains_key(ORIGIN) => Err("actions are refused to pages in a browser: use curl -X POST, or the like\n"),
             Actions::On => Ok(()),
