@@ -36,6 +36,7 @@ fn job(kind: &str) -> Job {
         rules: Arc::new(Rules::default()),
         baseline: None,
         record: false,
+        coexists: false,
     }
 }
 

@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use stdiowatch::judge::{Report, Rules, Verdict, judge};
 use stdiowatch::ledger::{Fact, ServerState, Terms};
 use stdiowatch::outside::clock;
-use stdiowatch::probe::{Observation, Phase};
+use stdiowatch::probe::{Observation, Peers, Phase};
 use stdiowatch::running::hub::Hub;
+use stdiowatch::serve::actions::Actions;
 use stdiowatch::serve::listen::{Limits, bind, run};
 use stdiowatch::serve::own::Own;
 use stdiowatch::serve::routes::{Sources, routes, with_manners};
@@ -30,7 +31,7 @@ fn server(name: &str, verdict: Option<Verdict>) -> ServerState {
     let name = ServerName::new(name).unwrap();
     let mut state = ServerState::new(name.clone(), terms);
     if let Some(verdict) = verdict {
-        let nothing = Observation { launches: vec![], judged: 0, total: seconds(1), cancelled: false };
+        let nothing = Observation { launches: vec![], judged: 0, total: seconds(1), cancelled: false, peers: Peers::default() };
         let report = Report { verdict, ..judge(&name, String::new(), &nothing, &Rules::default(), None) };
         state.apply(Fact { report: Arc::new(report), at: clock::now(), listed: None, next_in: seconds(60), backoff: Duration::ZERO });
     }
@@ -57,7 +58,7 @@ impl Side {
             snapshot.sidecar.last_tick = clock::up();
         });
         let own = Arc::new(Own::new(clock::now()).unwrap());
-        let sources = Sources { hub: Arc::clone(&hub), own, now };
+        let sources = Sources { hub: Arc::clone(&hub), own, now, actions: Actions::Off };
         let listener = bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();

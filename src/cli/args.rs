@@ -98,6 +98,10 @@ pub(super) struct ServeArgs {
     /// The address to listen on.
     #[arg(long, value_name = "ADDRESS", default_value = DEFAULT_LISTEN)]
     pub(super) listen: String,
+    /// Allow what changes something over HTTP: POST /-/resume/NAME. Only while listening on a loopback
+    /// address.
+    #[arg(long)]
+    pub(super) enable_actions: bool,
     /// From one probe to the next while all is well; 1s at the least.
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = interval)]
     pub(super) interval: Option<Duration>,

@@ -77,6 +77,7 @@ async fn probe(server: &Watched, record: bool) -> anyhow::Result<(Outcome, Optio
         rules: std::sync::Arc::clone(&server.rules),
         baseline: None,
         record,
+        coexists: false,
     };
     let mut probe = std::pin::pin!(launchpad.probe(job));
     let mut caught = None;

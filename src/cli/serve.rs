@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use tokio::sync::watch;
 use tokio::task::LocalSet;
-use tracing::info;
+use tracing::{info, warn};
 
 use super::args::ServeArgs;
 use super::signals::Signals;
@@ -17,6 +17,7 @@ use crate::outside::clock;
 use crate::outside::process::GuardCommand;
 use crate::running::hub::Hub;
 use crate::running::{Launchpad, Watched, watch};
+use crate::serve::actions::Actions;
 use crate::serve::listen::{self, Limits};
 use crate::serve::own::Own;
 use crate::serve::routes::{Sources, routes, with_manners};
@@ -54,14 +55,19 @@ fn serve(args: &ServeArgs) -> anyhow::Result<()> {
         info!(server = server.name.as_str(), every = ?server.interval, "watching");
     }
     info!("listening on http://{address}/");
+    let actions = Actions::new(args.enable_actions, listener.local_addr().is_ok_and(|a| a.ip().to_canonical().is_loopback()));
+    if actions == Actions::NotHere {
+        warn!("--enable-actions has no effect: {address} is no loopback address, and nobody who calls is known");
+    }
     let local = LocalSet::new();
     local.spawn_local(obey(signals, stop));
-    local.block_on(&runtime, serve_until_stopped(servers, listener, Arc::clone(&launchpad), stopped))
+    local.block_on(&runtime, serve_until_stopped(servers, listener, actions, Arc::clone(&launchpad), stopped))
 }
 
 async fn serve_until_stopped(
     servers: Vec<Watched>,
     listener: std::net::TcpListener,
+    actions: Actions,
     launchpad: Arc<Launchpad>,
     mut stopped: watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
@@ -69,7 +75,7 @@ async fn serve_until_stopped(
     let hub = Arc::new(Hub::new(servers.iter().map(|s| ServerState::new(s.name.clone(), s.terms())).collect()));
     hub.update(|snapshot| snapshot.sidecar.started = now);
     let own = Arc::new(Own::new(now).context("cannot set up metrics")?);
-    let router = with_manners(routes(Sources { hub: Arc::clone(&hub), own, now: clock::now }));
+    let router = with_manners(routes(Sources { hub: Arc::clone(&hub), own, now: clock::now, actions }));
     let probing = watch(servers, hub, launchpad, stopped.clone());
     let serving = listen::run(listener, router, Limits::default(), async move {
         let _ = stopped.wait_for(|stop| *stop).await;

@@ -9,8 +9,8 @@ mod verdict;
 
 pub use baseline::Baseline;
 pub use case::{Case, Check, Finding, Found, Rules};
-pub use checks::{CHECKS, check};
-pub use report::{Changed, Drift, DriftStatus, Given, Lists, Report, Schema, ServerIdentity, Shutdown, Timings, UsageSeen, judge};
+pub use checks::{CHECKS, PEER_HARMED, check};
+pub use report::{Changed, Drift, DriftStatus, Given, Lists, PeersSeen, Report, Schema, ServerIdentity, Shutdown, Timings, UsageSeen, judge};
 pub use verdict::{Reason, Severity, Verdict};
 
 #[cfg(test)]

@@ -47,6 +47,8 @@ pub struct Report {
     pub drift: Drift,
     /// How it was ended.
     pub shutdown: Option<Shutdown>,
+    /// Live copies of it that others had started.
+    pub peers: PeersSeen,
     /// What it used.
     pub usage: Option<UsageSeen>,
     /// What went over its pipes.
@@ -193,6 +195,17 @@ pub struct Shutdown {
     pub pipe_held: bool,
 }
 
+/// Live copies of the server that others had started, by their pids.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PeersSeen {
+    /// They were looked for, and could be seen if there were any.
+    pub looked: bool,
+    /// Those that live.
+    pub live: Vec<u32>,
+    /// Those that lived before the launch and were dead at the end.
+    pub died: Vec<u32>,
+}
+
 /// What the server used.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct UsageSeen {
@@ -250,6 +263,7 @@ pub fn judge(name: &ServerName, started_at: String, observation: &Observation, r
         schema: launch.and_then(schema),
         drift,
         shutdown: launch.and_then(shutdown),
+        peers: PeersSeen { looked: observation.peers.looked, live: observation.peers.live.clone(), died: observation.peers.died.clone() },
         usage: launch.and_then(usage),
         io: launch.map(|l| l.io.into()).unwrap_or_default(),
         stderr_tail: launch.map(|l| l.stderr_tail.clone()).unwrap_or_default(),

@@ -59,7 +59,7 @@ fn seen(what: What) -> Seen {
 fn with(change: impl FnOnce(&mut Launch)) -> Observation {
     let mut launch = launch();
     change(&mut launch);
-    Observation { launches: vec![launch], judged: 0, total: Duration::from_millis(100), cancelled: false }
+    Observation { launches: vec![launch], judged: 0, total: Duration::from_millis(100), cancelled: false, peers: Peers::default() }
 }
 
 fn report_by(observation: &Observation, rules: &Rules, baseline: Option<&Baseline>) -> Report {
@@ -281,6 +281,105 @@ fn what_explains_a_failure_takes_its_place() {
     assert_eq!((report.verdict, report.reason), (Verdict::Unknown, None));
     assert!(report.findings.iter().all(|f| f.severity == Severity::Unknown));
     assert_eq!(codes(&report), ["stdout.noise", "probe.cancelled"]);
+}
+
+/// What a probe of a server comes to that has a live copy, pid 7.
+fn beside_a_copy(change: impl FnOnce(&mut Launch)) -> Report {
+    let mut observation = with(change);
+    observation.peers = Peers { looked: true, live: vec![7], ..Peers::default() };
+    report(&observation)
+}
+
+fn exited(exit: Exit, after_reply: bool) -> Seen {
+    let what = What::Exited { asked: Asked::Initialize, exit, after_reply, held: false };
+    Seen { excerpt: Default::default(), ..seen(what) }
+}
+
+fn timed_out(asked: Asked) -> Seen {
+    let timeout = Timeout { asked, limit: Limit::Phase, waited: Duration::from_secs(1), lines: 0, unfinished: 0, newline_missing: false };
+    Seen { excerpt: Default::default(), ..seen(What::Timeout(timeout)) }
+}
+
+#[test]
+fn a_second_copy_that_stops_over_a_lock_says_nothing_about_the_server() {
+    let stopped = |code, stderr: &str| {
+        beside_a_copy(|launch| {
+            launch.seen.push(exited(Exit::Code(code), false));
+            launch.stderr_tail = stderr.to_owned();
+        })
+    };
+    for (code, stderr, sign) in [
+        (1, "Error: listen EADDRINUSE: address already in use :::3000\n    at x", "EADDRINUSE"),
+        (1, "OSError: [Errno 98] Address already in use\n", "Errno 98"),
+        (75, "already locked by another process\n", "already locked"),
+        (75, "sorry\n", "status 75"),
+        (1, "store: Database is locked\nbye\n", "Database is locked"),
+        (125, "docker: Error response: Conflict. The container name \"/x\" is already in use by container \"ab\".\n", "by container"),
+        (1, "", "without a word"),
+    ] {
+        let report = stopped(code, stderr);
+        assert_eq!((report.verdict, report.reason), (Verdict::Unknown, None), "{stderr}");
+        assert_eq!(codes(&report), ["exit.before_reply", "peer.second_instance"]);
+        assert!(report.findings.iter().all(|f| f.severity == Severity::Unknown));
+        let evidence = &report.findings[1].evidence;
+        assert!(evidence.contains("pid 7") && evidence.contains(sign), "{evidence}");
+        assert_eq!(report.peers.live, [7]);
+    }
+    let other = stopped(1, "API_KEY is not set\n");
+    assert_eq!((other.verdict, codes(&other)), (Verdict::Fail, vec!["exit.before_reply"]), "another reason is given");
+    let crash = beside_a_copy(|launch| launch.seen.push(exited(Exit::Signal(11), false)));
+    assert_eq!(crash.verdict, Verdict::Fail, "no lock ends a process by a signal");
+}
+
+#[test]
+fn a_second_copy_may_stop_later_or_wait_or_say_it_elsewhere() {
+    let mid = beside_a_copy(|launch| {
+        launch.seen.push(exited(Exit::Code(1), true));
+        launch.stderr_tail = "Traceback\nOSError: Address already in use\n".to_owned();
+    });
+    assert_eq!((mid.verdict, codes(&mid)), (Verdict::Unknown, vec!["exit.mid_session", "peer.second_instance"]));
+    let waits = beside_a_copy(|launch| launch.seen.push(timed_out(Asked::Initialize)));
+    assert_eq!((waits.verdict, codes(&waits)), (Verdict::Unknown, vec!["timeout.silent", "peer.second_instance"]));
+    let hangs = beside_a_copy(|launch| launch.seen.push(timed_out(Asked::List(ListKind::Tools))));
+    assert_eq!(hangs.verdict, Verdict::Fail, "that one has started");
+    let noisy = beside_a_copy(|launch| launch.seen.extend([seen(What::Line(Fault::Noise)), timed_out(Asked::Initialize)]));
+    assert_eq!(noisy.verdict, Verdict::Fail, "the noise may be why");
+    let said = beside_a_copy(|launch| {
+        let excerpt = Redactor::default().excerpt(b"Server is already running");
+        launch.seen.extend([Seen { excerpt, ..seen(What::Line(Fault::Noise)) }, exited(Exit::Code(1), false)]);
+    });
+    assert_eq!(said.verdict, Verdict::Unknown);
+    let message = Redactor::default().excerpt(b"listen EADDRINUSE");
+    let answered = beside_a_copy(|launch| launch.seen.push(seen(What::Refused { asked: Asked::List(ListKind::Tools), code: Some(-32603), message })));
+    assert_eq!((answered.verdict, codes(&answered)), (Verdict::Unknown, vec!["rpc.error", "peer.second_instance"]));
+}
+
+#[test]
+fn without_a_live_copy_or_where_two_could_live_a_failure_is_one() {
+    let fails = |peers| {
+        let mut observation = with(|launch| launch.seen.push(exited(Exit::Code(75), false)));
+        observation.peers = peers;
+        let report = report(&observation);
+        (report.verdict, codes(&report))
+    };
+    let alone = (Verdict::Fail, vec!["exit.before_reply"]);
+    assert_eq!(fails(Peers { looked: true, ..Peers::default() }), alone);
+    assert_eq!(fails(Peers { looked: true, live: vec![7], coexists: true, ..Peers::default() }), alone);
+    assert_eq!(beside_a_copy(|_| {}).verdict, Verdict::Pass, "a copy that starts beside another one is well");
+}
+
+#[test]
+fn a_live_copy_that_died_is_told_whatever_else_there_was() {
+    let harmed = |change: fn(&mut Launch)| {
+        let mut observation = with(change);
+        observation.peers = Peers { looked: true, died: vec![7, 8], coexists: true, ..Peers::default() };
+        report(&observation)
+    };
+    let well = harmed(|_| {});
+    assert_eq!((well.verdict, codes(&well), &well.peers.died), (Verdict::Unknown, vec![PEER_HARMED], &vec![7, 8]));
+    assert!(well.findings[0].message.contains("pid 7, 8") && well.findings[0].evidence.contains("pid 7, 8"));
+    let ill = harmed(|launch| launch.seen.push(seen(What::Line(Fault::Noise))));
+    assert_eq!((ill.verdict, ill.reason), (Verdict::Unknown, None));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::histogram::Histogram;
 use super::history::{Entry, History};
-use crate::judge::{Baseline, DriftStatus, Reason, Report, Severity, Verdict};
+use crate::judge::{Baseline, DriftStatus, PEER_HARMED, Reason, Report, Severity, Verdict};
 use crate::probe::{EndedBy, Phase};
 use crate::protocol::Era;
 use crate::words::{Moment, ServerName};
@@ -49,19 +49,31 @@ const COLD_START: &str = "probe.cold_start";
 pub enum Skip {
     /// The one before was still running.
     Overlap,
+    /// A live copy of the server died in a probe, and nobody has resumed probing since.
+    PeerHarmed,
 }
 
 impl Skip {
     /// All of them.
-    pub const ALL: [Skip; 1] = [Skip::Overlap];
+    pub const ALL: [Skip; 2] = [Skip::Overlap, Skip::PeerHarmed];
 
     /// The word for it in metrics.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Skip::Overlap => "overlap",
+            Skip::PeerHarmed => "peer_harmed",
         }
     }
+}
+
+/// Why a server is not probed until a person resumes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// Since when.
+    pub since: Moment,
+    /// What was found, in one sentence.
+    pub why: String,
 }
 
 /// What is to be said of a server at a given moment.
@@ -161,6 +173,10 @@ pub struct ServerState {
     pub listed: Option<Arc<Baseline>>,
     /// The era that the server was last seen in.
     pub era: Option<Era>,
+    /// It is not probed until a person resumes it.
+    pub held: Option<Held>,
+    /// A probe has succeeded beside a live copy of it, so a copy that does not start beside one is broken.
+    pub coexists: bool,
     /// What its probes came to.
     pub history: History,
 }
@@ -200,6 +216,8 @@ impl ServerState {
             baseline: None,
             listed: None,
             era: None,
+            held: None,
+            coexists: false,
             history: History::default(),
         }
     }
@@ -208,6 +226,8 @@ impl ServerState {
     #[must_use]
     pub fn health(&self, now: Moment) -> Health {
         match self.standing {
+            // No probe is due, so none can be overdue.
+            Some(_) if self.held.is_some() => Health::Known(Verdict::Unknown),
             None => Health::NotProbed,
             Some(was) if now.up >= self.expires => Health::Stale { was },
             Some(verdict) => Health::Known(verdict),
@@ -247,9 +267,20 @@ impl ServerState {
             code: worst_finding(report),
             startup_ms: report.timings.startup_ms,
         });
+        self.coexists |= report.verdict.is_up() && !report.peers.live.is_empty();
+        if let Some(harmed) = harmed(report) {
+            self.held = Some(Held { since: fact.at, why: harmed });
+        }
         let change = self.stand(report.verdict, fact.at);
         self.last = Some((fact.at, fact.report));
         change
+    }
+
+    /// A person wants it probed again. Returns whether it was not.
+    pub fn resume(&mut self, now: Moment) -> bool {
+        // What is known is as old as it is, and overdue only if no probe comes now either.
+        self.expires = self.expires.max(now.up + self.terms.interval + self.terms.total);
+        self.held.take().is_some()
     }
 
     fn count_outcome(&mut self, report: &Report, at: Moment) {
@@ -337,6 +368,12 @@ impl ServerState {
         self.since = Some(at);
         Some(before)
     }
+}
+
+/// What is said of a live copy that died, unless the configuration makes little of it.
+fn harmed(report: &Report) -> Option<String> {
+    let found = report.findings.iter().find(|f| f.code == PEER_HARMED)?;
+    (found.severity >= Severity::Unknown).then(|| found.message.clone())
 }
 
 /// The code of the first finding of the worst severity, unless that is `info`.

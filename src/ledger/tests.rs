@@ -2,9 +2,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
-use crate::judge::{Report, Rules, Verdict, judge};
-use crate::probe::{Observation, Phase};
-use crate::words::{Moment, ServerName};
+use crate::judge::{PEER_HARMED, PeersSeen, Report, Rules, Severity, Verdict, judge};
+use crate::probe::{Io, Launch, Observation, Peers, Phase};
+use crate::protocol::Era;
+use crate::protocol::mcp::Greeting;
+use crate::words::{At, Moment, ServerName};
 
 fn terms(failures: u32, successes: u32) -> Terms {
     Terms {
@@ -25,7 +27,7 @@ fn at(seconds: u64) -> Moment {
 }
 
 fn report(verdict: Verdict) -> Report {
-    let nothing = Observation { launches: vec![], judged: 0, total: Duration::from_secs(1), cancelled: false };
+    let nothing = Observation { launches: vec![], judged: 0, total: Duration::from_secs(1), cancelled: false, peers: Peers::default() };
     Report { verdict, ..judge(&ServerName::new("s").unwrap(), String::new(), &nothing, &Rules::default(), None) }
 }
 
@@ -85,6 +87,60 @@ fn a_verdict_expires_by_itself() {
     assert_eq!(s.health(at(374)), Health::Known(Verdict::Pass));
     assert_eq!(s.health(at(375)), Health::Stale { was: Verdict::Pass });
     assert_eq!(s.health(at(375)).verdict(), Verdict::Unknown);
+}
+
+/// The report of a probe in which a live copy died.
+fn harmful(severity: Option<Severity>) -> Report {
+    let peers = Peers { looked: true, died: vec![7], ..Peers::default() };
+    let rules = Rules { severity: severity.map(|s| (PEER_HARMED.to_owned(), s)).into_iter().collect(), ..Rules::default() };
+    let launch = Launch {
+        opening: Era::Legacy, started: At::START, spawned: None, failure: None, first_reply: None, ready: None, listed: None, version: None,
+        greeting: Greeting::default(), lists: vec![], called: None,
+        fetches: Default::default(), seen: vec![], io: Io::default(), stderr_tail: String::new(), end: None,
+    };
+    let observation = Observation { launches: vec![launch], judged: 0, total: Duration::from_secs(1), cancelled: false, peers };
+    judge(&ServerName::new("s").unwrap(), String::new(), &observation, &rules, None)
+}
+
+fn apply_report(state: &mut ServerState, report: Report, seconds: u64) {
+    state.apply(Fact { report: Arc::new(report), at: at(seconds), listed: None, next_in: Duration::from_secs(60), backoff: Duration::ZERO });
+}
+
+#[test]
+fn a_server_that_did_harm_is_held_and_stays_unknown_until_it_is_resumed() {
+    let mut s = state(1, 1);
+    apply(&mut s, Verdict::Pass, 1);
+    apply_report(&mut s, harmful(None), 100);
+    let held = s.held.clone().unwrap();
+    assert_eq!((held.since, held.why.contains("pid 7")), (at(100), true));
+    assert_eq!(s.health(at(1_000_000)), Health::Known(Verdict::Unknown), "no probe is due, so none is overdue");
+    s.skip(Skip::PeerHarmed);
+    assert!(s.resume(at(2_000_000)) && !s.resume(at(2_000_000)));
+    assert_eq!(s.health(at(2_000_010)), Health::Known(Verdict::Unknown), "not stale before the probe that is coming");
+    assert!(matches!(s.health(at(2_001_000)), Health::Stale { .. }));
+    apply(&mut s, Verdict::Pass, 2_000_011);
+    assert_eq!((s.health(at(2_000_012)), &s.held), (Health::Known(Verdict::Pass), &None));
+}
+
+#[test]
+fn harm_that_is_made_little_of_holds_nothing() {
+    for (severity, holds) in [(Severity::Info, false), (Severity::Warn, false), (Severity::Unknown, true), (Severity::Fail, true)] {
+        let mut s = state(1, 1);
+        apply_report(&mut s, harmful(Some(severity)), 1);
+        assert_eq!(s.held.is_some(), holds, "{severity}");
+    }
+}
+
+#[test]
+fn that_two_copies_could_live_is_remembered() {
+    let mut s = state(1, 1);
+    let beside = |verdict| Report { peers: PeersSeen { looked: true, live: vec![7], died: vec![] }, ..report(verdict) };
+    apply(&mut s, Verdict::Pass, 1);
+    apply_report(&mut s, beside(Verdict::Unknown), 2);
+    assert!(!s.coexists);
+    apply_report(&mut s, beside(Verdict::Warn), 3);
+    apply(&mut s, Verdict::Fail, 4);
+    assert!(s.coexists);
 }
 
 #[test]

@@ -1,4 +1,5 @@
 //! Floor 5: the operating system. Everything that launches, signals, reads `/proc` or a clock.
 
 pub mod clock;
+pub mod peers;
 pub mod process;

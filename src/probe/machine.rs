@@ -22,7 +22,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::observation::{Launch, Observation};
+use super::observation::{Launch, Observation, Peers};
 use super::plan::{EraChoice, Fetches, Plan};
 use super::process::{Exit, LaunchError, Swept, Usage};
 use super::session::{Bounds, Opening, Session};
@@ -152,7 +152,7 @@ impl Machine {
     pub fn into_observation(self) -> Observation {
         let judged = self.judged();
         let total = self.finished.unwrap_or(self.started) - self.started;
-        Observation { launches: self.launches, judged, total, cancelled: self.cancelled }
+        Observation { launches: self.launches, judged, total, cancelled: self.cancelled, peers: Peers::default() }
     }
 
     fn after(&mut self, now: At) {

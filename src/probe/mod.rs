@@ -18,7 +18,7 @@ mod tape;
 pub use call::Call;
 pub use machine::{Effect, Input, Machine};
 pub use observation::{
-    Asked, End, EndedBy, Io, Launch, Limit, ListSeen, Observation, Phase, Seen, Timeout, What,
+    Asked, End, EndedBy, Io, Launch, Limit, ListSeen, Observation, Peers, Phase, Seen, Timeout, What,
 };
 pub use plan::{EraChoice, Fetches, Limits, Plan, Times};
 pub use tape::{Happening, Recording, Tape, TapeError};

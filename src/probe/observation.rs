@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::plan::Fetches;
 use super::process::{Exit, LaunchError, Swept, Usage};
 use crate::protocol::Era;
@@ -20,6 +22,21 @@ pub struct Observation {
     pub total: Duration,
     /// The probe was stopped by us.
     pub cancelled: bool,
+    /// What was seen of other live copies of the server.
+    pub peers: Peers,
+}
+
+/// Live copies of the same server that others started.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Peers {
+    /// They were looked for, and could be seen if there were any.
+    pub looked: bool,
+    /// The pids of those that live.
+    pub live: Vec<u32>,
+    /// The pids of those that lived before the launch and were dead at the end.
+    pub died: Vec<u32>,
+    /// A probe has succeeded beside a live copy before: a second copy can start.
+    pub coexists: bool,
 }
 
 impl Observation {

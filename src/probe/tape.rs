@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::machine::{Effect, Input, Machine};
-use super::observation::Observation;
+use super::observation::{Observation, Peers};
 use super::plan::Plan;
 use super::process::{Exit, LaunchError, Swept, Usage};
 use crate::words::{At, Redactor};
@@ -231,6 +231,8 @@ pub struct Recording {
     pub started_at: String,
     /// What it was to do.
     pub plan: Plan,
+    /// What was seen of other live copies.
+    pub peers: Peers,
     /// What happened.
     moments: Vec<Moment>,
 }
@@ -242,6 +244,8 @@ struct Head {
     server: String,
     started_at: String,
     plan: Plan,
+    #[serde(default)]
+    peers: Peers,
 }
 
 /// Why a file is no recording.
@@ -265,8 +269,8 @@ pub enum TapeError {
 impl Recording {
     /// A tape, with what is to be known about it.
     #[must_use]
-    pub fn new(server: String, started_at: String, plan: Plan, tape: Tape) -> Recording {
-        Recording { server, started_at, plan, moments: tape.moments }
+    pub fn new(server: String, started_at: String, plan: Plan, peers: Peers, tape: Tape) -> Recording {
+        Recording { server, started_at, plan, peers, moments: tape.moments }
     }
 
     /// As JSON Lines.
@@ -278,6 +282,7 @@ impl Recording {
             server: self.server.clone(),
             started_at: self.started_at.clone(),
             plan: self.plan.clone(),
+            peers: self.peers.clone(),
         };
         let mut text = serde_json::to_string(&head).unwrap_or_default();
         for moment in &self.moments {
@@ -305,7 +310,7 @@ impl Recording {
             return Err(TapeError::Line { line, column: 1, problem });
         }
         let moments: Vec<Moment> = lines.map(|(line, text)| read(line, text)).collect::<Result<_, _>>()?;
-        Ok(Recording { server: head.server, started_at: head.started_at, plan: head.plan, moments })
+        Ok(Recording { server: head.server, started_at: head.started_at, plan: head.plan, peers: head.peers, moments })
     }
 
     /// Lets it happen again, to a machine of today.
@@ -323,7 +328,7 @@ impl Recording {
         if !machine.is_done() {
             machine.handle(last, Input::Swept(Swept::default(), Usage::default()));
         }
-        machine.into_observation()
+        Observation { peers: self.peers.clone(), ..machine.into_observation() }
     }
 }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use crate::outside::process::{Child, LaunchSpec, Launcher, Signal};
+use crate::outside::process::{Child, Kin, LaunchSpec, Launcher, Signal};
 use crate::probe::{Effect, Input, Machine, Observation, Plan, Tape, Usage};
 use crate::words::At;
 
@@ -28,7 +28,7 @@ const DRAIN_READS: usize = 64;
 /// Probes the server `spec` by `plan`. When `stop` becomes true, the probe is cancelled: the server
 /// is ended politely, and the observation says so. `on_reply` is called when a launch has its first
 /// reply: from then on its start-up time is no longer at stake. What happens is written on `tape`,
-/// if there is one.
+/// if there is one. `kin` sees what the launched trees run as.
 pub async fn drive(
     launcher: &Launcher,
     plan: Arc<Plan>,
@@ -36,6 +36,7 @@ pub async fn drive(
     mut stop: watch::Receiver<bool>,
     tape: Option<&mut Tape>,
     mut on_reply: impl FnMut(),
+    kin: &mut Kin,
 ) -> Observation {
     let mut probe = Probe {
         started: Instant::now(),
@@ -49,7 +50,7 @@ pub async fn drive(
     let mut stopping = false;
     loop {
         while let Some(effect) = probe.machine.poll() {
-            probe.carry_out(effect, launcher, spec).await;
+            probe.carry_out(effect, launcher, spec, kin).await;
         }
         if probe.machine.is_done() {
             return probe.machine.into_observation();
@@ -65,6 +66,7 @@ pub async fn drive(
             _ = stop.wait_for(|stop| *stop), if !stopping => Happened::Stop,
             happened = process.next(&mut stdout, &mut stderr, probe.machine.wants_stdout()) => happened,
         };
+        let spoke = matches!(happened, Happened::Stdout(_) | Happened::Stderr(_));
         match happened {
             Happened::Due => probe.machine.handle_timeout(probe.now()),
             Happened::Stop => {
@@ -80,6 +82,10 @@ pub async fn drive(
                 probe.tell(Input::Exited(exit));
             }
             Happened::Nothing => {}
+        }
+        // Only now, so that no time that was noted has this in it.
+        if spoke && let Some(process) = &probe.process {
+            kin.look(&process.child);
         }
     }
 }
@@ -126,7 +132,7 @@ impl Probe<'_> {
         At::after(self.started.elapsed())
     }
 
-    async fn carry_out(&mut self, effect: Effect, launcher: &Launcher, spec: &LaunchSpec) {
+    async fn carry_out(&mut self, effect: Effect, launcher: &Launcher, spec: &LaunchSpec, kin: &mut Kin) {
         let now = self.now();
         if let Some(tape) = &mut self.tape {
             tape.effect(now, &effect);
@@ -134,13 +140,18 @@ impl Probe<'_> {
         match effect {
             Effect::Spawn => match launcher.launch(spec) {
                 Ok(child) => {
-                    self.process = Some(Process::new(child));
+                    // Before that: how long it takes to look is no part of the launch.
                     self.tell(Input::Spawned);
+                    kin.launched(&child);
+                    self.process = Some(Process::new(child));
                 }
                 Err(error) => self.tell(Input::SpawnFailed(error)),
             },
             Effect::Write(bytes) => self.with_process(|process| process.write(bytes)),
-            Effect::CloseStdin => self.with_process(|process| process.close_stdin(now.elapsed() > SLOW)),
+            Effect::CloseStdin => self.with_process(|process| {
+                kin.last_look(&process.child);
+                process.close_stdin(now.elapsed() > SLOW);
+            }),
             Effect::Terminate => self.with_process(|process| process.signal(Signal::Term)),
             Effect::Kill => self.with_process(|process| process.signal(Signal::Kill)),
             Effect::Sweep => {

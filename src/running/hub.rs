@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
+use tokio::sync::Notify;
 
 use crate::ledger::{ServerState, Snapshot};
-use crate::words::ServerName;
+use crate::words::{Moment, ServerName};
 
 /// Publishes snapshots.
 #[derive(Debug, Default)]
@@ -14,6 +15,7 @@ pub struct Hub {
     published: RwLock<Arc<Snapshot>>,
     /// Held while a new snapshot is made, so that no change is lost; never while one is read.
     writing: Mutex<()>,
+    resumed: Notify,
 }
 
 impl Hub {
@@ -22,7 +24,7 @@ impl Hub {
     pub fn new(mut servers: Vec<ServerState>) -> Hub {
         servers.sort_by(|a, b| a.name.cmp(&b.name));
         let snapshot = Snapshot { servers: servers.into_iter().map(Arc::new).collect(), ..Snapshot::default() };
-        Hub { published: RwLock::new(Arc::new(snapshot)), writing: Mutex::new(()) }
+        Hub { published: RwLock::new(Arc::new(snapshot)), writing: Mutex::new(()), resumed: Notify::new() }
     }
 
     /// What is known now. Cheap; never waits for a probe.
@@ -46,5 +48,18 @@ impl Hub {
             let at = snapshot.servers.binary_search_by(|s| s.name.cmp(name)).ok()?;
             Some(change(Arc::make_mut(&mut snapshot.servers[at])))
         })
+    }
+
+    /// A person wants a server probed again that was held. Returns whether it was; `None` if there is no
+    /// such server.
+    pub fn resume(&self, name: &ServerName, now: Moment) -> Option<bool> {
+        let was_held = self.update_server(name, |state| state.resume(now));
+        self.resumed.notify_waiters();
+        was_held
+    }
+
+    /// Resolves when a server is resumed, any one.
+    pub async fn resumed(&self) {
+        self.resumed.notified().await;
     }
 }

@@ -5,6 +5,7 @@
 //! never waits for it. That nobody else launches anything has a second use: the children of the
 //! main thread are the adopted orphans, and nothing else (see [`process`](crate::outside::process)).
 
+use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,16 +17,22 @@ use tokio::task::LocalSet;
 use tokio::time::sleep;
 
 use super::drive::drive;
-use crate::judge::{Baseline, Given, Report, Rules, judge};
+use crate::judge::{Baseline, Given, Report, Rules, Verdict, judge};
 use crate::outside::clock;
-use crate::outside::process::{GuardCommand, LaunchSpec, Launcher};
-use crate::probe::{Plan, Recording, Tape};
+use crate::outside::peers::PeerWatch;
+use crate::outside::process::{GuardCommand, Kin, LaunchSpec, Launcher};
+use crate::probe::{Peers, Plan, Recording, Tape};
 use crate::words::{ServerName, printable};
 
 /// How long a launch keeps others from starting, if no reply comes before. The start-up time of a
 /// server is only honest while no more servers start than there are cores; one that hangs must not
 /// keep the others waiting for it.
 const LAUNCH_HOLD: Duration = Duration::from_millis(250);
+
+/// How long a live copy of the server that was told to end by ours is given for it, and how often it is
+/// looked at meanwhile.
+const SETTLE: Duration = Duration::from_millis(250);
+const SETTLE_STEP: Duration = Duration::from_millis(10);
 
 /// One probe to make.
 pub struct Job {
@@ -41,6 +48,8 @@ pub struct Job {
     pub baseline: Option<Arc<Baseline>>,
     /// Record it.
     pub record: bool,
+    /// A probe has succeeded beside a live copy of the server before.
+    pub coexists: bool,
 }
 
 /// What came of it.
@@ -117,7 +126,7 @@ fn run(guard: GuardCommand, stop: watch::Receiver<bool>, inbox: mpsc::UnboundedR
         Ok((runtime, launcher)) => {
             let _ = ready.send(Ok(()));
             let local = LocalSet::new();
-            let pad = Rc::new(Pad { launcher, stop, permits: Arc::new(Semaphore::new(cores())) });
+            let pad = Rc::new(Pad { launcher, stop, permits: Arc::new(Semaphore::new(cores())), peers: RefCell::default() });
             local.spawn_local(serve(pad, inbox));
             runtime.block_on(local);
         }
@@ -133,6 +142,8 @@ struct Pad {
     stop: watch::Receiver<bool>,
     /// One for each server that may be starting at the same time.
     permits: Arc<Semaphore>,
+    /// The live copies of the servers, started by others. Never borrowed across a wait.
+    peers: RefCell<PeerWatch>,
 }
 
 async fn serve(pad: Rc<Pad>, mut inbox: mpsc::UnboundedReceiver<Message>) {
@@ -155,15 +166,39 @@ async fn serve(pad: Rc<Pad>, mut inbox: mpsc::UnboundedReceiver<Message>) {
 impl Pad {
     async fn probe(&self, job: Job) -> Outcome {
         let mut permit = self.turn().await;
+        let mut kin = self.peers.borrow_mut().before(&job.name, &job.spec, &self.launcher);
         let started = clock::now();
         let plan = Arc::new(job.plan);
         let mut tape = job.record.then(|| Tape::new(Arc::clone(&plan.redactor)));
-        let observation = drive(&self.launcher, Arc::clone(&plan), &job.spec, self.stop.clone(), tape.as_mut(), || drop(permit.take())).await;
-        let mut report = judge(&job.name, started.rfc3339(), &observation, &job.rules, job.baseline.as_deref());
+        let stop = self.stop.clone();
+        let mut observation = drive(&self.launcher, Arc::clone(&plan), &job.spec, stop, tape.as_mut(), || drop(permit.take()), &mut kin).await;
+        observation.peers = self.peers(&job.name, kin, job.coexists).await;
+        let judged = |observation: &_| judge(&job.name, started.rfc3339(), observation, &job.rules, job.baseline.as_deref());
+        let mut report = judged(&observation);
+        if report.verdict == Verdict::Fail && !job.coexists {
+            // A copy that was started since the last look may be why.
+            observation.peers.live = self.peers.borrow_mut().again(&job.name, started.up, &self.launcher);
+            report = judged(&observation);
+        }
         report.given = Some(given(&job.spec));
         let listed = observation.judged().and_then(Baseline::of);
-        let recording = tape.map(|tape| Recording::new(report.server.clone(), report.started_at.clone(), Plan::clone(&plan), tape));
+        let peers = observation.peers;
+        let recording = tape.map(|tape| Recording::new(report.server.clone(), report.started_at.clone(), Plan::clone(&plan), peers, tape));
         Outcome { report, listed, recording }
+    }
+
+    /// What has become of the server's live copies in a probe in which its own trees ran as `kin`.
+    async fn peers(&self, name: &ServerName, kin: Kin, coexists: bool) -> Peers {
+        if self.peers.borrow_mut().learn(name, kin) {
+            let mut waited = Duration::ZERO;
+            while waited < SETTLE && self.peers.borrow().all_live(name) {
+                sleep(SETTLE_STEP).await;
+                waited += SETTLE_STEP;
+            }
+        }
+        let mut peers = self.peers.borrow_mut();
+        let found = peers.after(name);
+        Peers { looked: peers.can_see(), live: found.live, died: found.died, coexists }
     }
 
     /// Waits for this probe's turn to launch.

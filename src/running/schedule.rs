@@ -79,9 +79,40 @@ impl Watcher {
             if self.stopped_before(due).await {
                 return;
             }
+            if self.is_held() {
+                let Some(next) = self.pass_over(point).await else { return };
+                (due, point) = next;
+                continue;
+            }
             let Some(next) = self.probe(due, point).await else { return };
             point = next;
             due = point + jitter(&self.server, point);
+        }
+    }
+
+    fn is_held(&self) -> bool {
+        self.hub.snapshot().server(self.server.name.as_str()).is_some_and(|state| state.held.is_some())
+    }
+
+    /// Passes over the points of the grid while probing is held; then the next probe is due at once.
+    /// Returns when, and for which point; `None` if the sidecar is asked to stop.
+    async fn pass_over(&mut self, mut point: Duration) -> Option<(Duration, Duration)> {
+        let interval = self.server.interval;
+        loop {
+            let (next, more) = next_point(point, clock::up(), interval);
+            self.hub.update_server(&self.server.name, |state| (0..=more).for_each(|_| state.skip(Skip::PeerHarmed)));
+            while clock::up() < next {
+                let hub = Arc::clone(&self.hub);
+                tokio::select! {
+                    stopped = self.stopped_before(next) => if stopped { return None },
+                    () = hub.resumed() => {}
+                }
+                if !self.is_held() {
+                    info!(server = self.server.name.as_str(), "probing is resumed");
+                    return Some((clock::up(), next.saturating_sub(interval)));
+                }
+            }
+            point = next;
         }
     }
 
@@ -131,6 +162,7 @@ impl Watcher {
             rules: Arc::clone(&self.server.rules),
             baseline: state.baseline.clone(),
             record: false,
+            coexists: state.coexists,
         })
     }
 
@@ -153,6 +185,15 @@ impl Watcher {
                 let change = state.apply(Fact { report: Arc::clone(&report), at: now, listed: outcome.listed, next_in, backoff });
                 if let Some(before) = change {
                     tell(state, before, &report, now);
+                }
+                if let Some(held) = &state.held {
+                    warn!(
+                        server = state.name.as_str(),
+                        why = held.why,
+                        "probing is held, since it may be what ended a live copy; \
+                         to resume it: restart, or POST /-/resume/{} (serve --enable-actions)",
+                        state.name
+                    );
                 }
                 next
             })

@@ -1,7 +1,8 @@
 //! Floor 7: the HTTP side. [`routes`] says what is answered, [`listen`] how connections are kept in
-//! bounds, [`own`] what is measured of the process itself.
+//! bounds, [`own`] what is measured of the process itself, [`actions`] whether anything may be done.
 
 pub mod accept;
+pub mod actions;
 mod connection;
 pub mod listen;
 mod metrics_body;

@@ -8,6 +8,7 @@
 //! | `/livez` | 200 while the scheduler's loop goes round, or else 503; says nothing of the servers |
 //! | `/readyz` | 200 once every server has been probed, or else 503 |
 //! | `/metrics` | Prometheus text 0.0.4, or OpenMetrics 1.0.0 |
+//! | `POST /-/resume/NAME` | that server is probed again, if probing it was held; see [`actions`](super::actions) |
 //!
 //! HEAD is answered as GET is, without the body. OPTIONS is answered with 204 and `Allow` on every
 //! path, also on those that are none: HAProxy's `option httpchk` asks `OPTIONS / HTTP/1.0`. Any
@@ -25,17 +26,18 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::set_header::SetResponseHeaderLayer;
 
+use super::actions::{self, Actions};
 use super::own::Own;
 use super::{accept, metrics_body};
 use crate::running::hub::Hub;
 use crate::show::health::{self, Answer, HEALTH_JSON, Question};
 use crate::show::page::Page;
 use crate::show::scrape::Scrape;
-use crate::words::Moment;
+use crate::words::{Moment, ServerName};
 
 /// The scheduler's loop goes round at least once a second; after this long it hangs.
 const TICK_OVERDUE: Duration = Duration::from_secs(10);
@@ -53,6 +55,8 @@ pub struct Sources {
     pub own: Arc<Own>,
     /// What time it is.
     pub now: fn() -> Moment,
+    /// Whether anything may be done, and not only seen.
+    pub actions: Actions,
 }
 
 /// The routes above. More may be merged into them; [`with_manners`] then makes a service of all.
@@ -64,6 +68,7 @@ pub fn routes(sources: Sources) -> Router {
         .route("/livez", get(livez))
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics))
+        .route("/-/resume/{name}", post(resume))
         .fallback(unknown)
         .with_state(sources)
 }
@@ -139,6 +144,18 @@ async fn metrics(State(sources): State<Sources>, headers: HeaderMap) -> Response
     let scrape = Scrape::new(sources.hub.snapshot(), (sources.now)(), sources.own.gather(), format);
     let headers = [(CONTENT_TYPE, format.content_type()), (VARY, "Accept")];
     (headers, metrics_body::body(scrape)).into_response()
+}
+
+async fn resume(State(sources): State<Sources>, uri: Uri, headers: HeaderMap) -> Response {
+    if let Err(why) = sources.actions.permit(&headers) {
+        return plain(StatusCode::FORBIDDEN, why);
+    }
+    let name = uri.path().strip_prefix(actions::RESUME).and_then(decoded).and_then(|name| ServerName::new(&name).ok());
+    match name.and_then(|name| sources.hub.resume(&name, (sources.now)())) {
+        Some(true) => plain(StatusCode::OK, "probing is resumed\n"),
+        Some(false) => plain(StatusCode::OK, "probing was not held\n"),
+        None => plain(StatusCode::NOT_FOUND, "no server has this name\n"),
+    }
 }
 
 async fn unknown() -> Response {

@@ -99,6 +99,8 @@ fn overall(servers: &[&Arc<ServerState>], now: Moment) -> Verdict {
 /// Until the first of the servers that are not up may have another verdict, in seconds.
 fn retry_after(servers: &[&Arc<ServerState>], now: Moment) -> u64 {
     let until_next = |server: &Arc<ServerState>| match (server.health(now), &server.last) {
+        // Nothing changes before somebody does something.
+        _ if server.held.is_some() => server.terms.interval,
         (Health::Known(_), Some((at, _))) => (server.terms.interval + server.backoff).saturating_sub(now.since(*at)),
         _ => SOON,
     };

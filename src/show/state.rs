@@ -1,6 +1,6 @@
 //! A server's state in one word and one sentence, the same on every surface.
 
-use crate::judge::{Finding, Report, Severity, Verdict};
+use crate::judge::{Finding, PEER_HARMED, Report, Severity, Verdict};
 use crate::ledger::{Health, ServerState};
 use crate::words::{Moment, printable};
 
@@ -20,6 +20,9 @@ pub(super) const fn word(health: Health) -> &'static str {
 
 /// Why a server is not simply well, in one bounded sentence; `None` if it is.
 pub(super) fn sentence(server: &ServerState, now: Moment) -> Option<String> {
+    if let Some(held) = &server.held {
+        return Some(printable(&format!("{PEER_HARMED}: {}; probing is held until a person resumes it", held.why), MAX_SENTENCE));
+    }
     match server.health(now) {
         Health::NotProbed => Some("not probed yet".to_owned()),
         Health::Stale { .. } => {

@@ -13,6 +13,7 @@ mod latency;
 mod launch;
 mod lists;
 mod ours;
+mod peers;
 mod shutdown;
 mod stdout;
 
@@ -20,9 +21,23 @@ use std::sync::LazyLock;
 
 use super::case::Check;
 
+pub use peers::PEER_HARMED;
+
 /// Every check, in the order of a probe.
 pub static CHECKS: LazyLock<Vec<&'static Check>> = LazyLock::new(|| {
-    [launch::CHECKS, stdout::CHECKS, handshake::CHECKS, lists::CHECKS, call::CHECKS, drift::CHECKS, latency::CHECKS, shutdown::CHECKS, ours::CHECKS]
+    let parts = [
+        launch::CHECKS,
+        stdout::CHECKS,
+        handshake::CHECKS,
+        lists::CHECKS,
+        call::CHECKS,
+        drift::CHECKS,
+        latency::CHECKS,
+        shutdown::CHECKS,
+        peers::CHECKS,
+        ours::CHECKS,
+    ];
+    parts
         .into_iter()
         .flatten()
         .collect()

@@ -9,7 +9,7 @@ use super::spec::{EnvMode, LaunchSpec};
 use crate::words::printable;
 
 /// Tells whose an orphan is, from its `/proc/PID/environ`: each tree that it is in, outermost first.
-pub(super) const MARKER: &str = "STDIOWATCH_TREE";
+pub(in crate::outside) const MARKER: &str = "STDIOWATCH_TREE";
 
 /// What the SDKs pass on outside of Windows.
 const SDK: [&str; 6] = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"];

@@ -107,6 +107,11 @@ impl Launcher {
         Child::new(stdio.ours, spec.stdio, tree).map_err(|error| resolve::resources(Errno::from_io_error(&error).unwrap_or(Errno::NOMEM)))
     }
 
+    /// Whether a process group is that of something which this launcher has running.
+    pub(in crate::outside) fn leads(&self, group: u32) -> bool {
+        self.family.leads(group)
+    }
+
     /// Reaps adopted orphans that have died and belong to no server that is being probed. Worth a call
     /// now and then, above all as PID 1; costs a few microseconds where there is none.
     pub fn reap_adopted(&self) {

@@ -12,6 +12,7 @@
 //! leader       the launched process itself: waited for, signalled, reaped; never left a zombie
 //! family       all that this sidecar has launched: whose is a process that turns up?
 //! sweep        what outlived the leader is found, ended, reaped; only then the leader is reaped
+//! kin          what a launched tree is seen to run as, so that other copies of it can be told
 //! proc_fs      the files of /proc that all of this reads
 //! guard        the process that ends every tree when this one is killed: our side of it
 //! guarding     … and its own side, `stdiowatch guard`
@@ -28,14 +29,15 @@
 
 mod binaries;
 mod child;
-mod environment;
+pub(in crate::outside) mod environment;
 mod family;
 mod format;
 mod guard;
 mod guarding;
+pub(in crate::outside) mod kin;
 mod launch;
 mod leader;
-mod proc_fs;
+pub(in crate::outside) mod proc_fs;
 mod resolve;
 mod spec;
 mod stdio;
@@ -45,5 +47,6 @@ pub use child::Child;
 pub use guard::GuardCommand;
 pub use guarding::guard_main;
 pub use launch::Launcher;
+pub use kin::Kin;
 pub use leader::Signal;
 pub use spec::{EnvMode, LaunchSpec, StdioKind};

@@ -18,19 +18,19 @@ const PAGE: usize = 4096;
 
 /// One line of `/proc/PID/stat`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Stat {
-    pub(super) pid: u32,
+pub(in crate::outside) struct Stat {
+    pub(in crate::outside) pid: u32,
     /// Up to 15 bytes that the process may choose.
     pub(super) comm: String,
-    pub(super) parent: u32,
-    pub(super) group: u32,
+    pub(in crate::outside) parent: u32,
+    pub(in crate::outside) group: u32,
     /// In clock ticks after boot: with the pid, it names a process for good.
-    pub(super) started: u64,
-    pub(super) dead: bool,
+    pub(in crate::outside) started: u64,
+    pub(in crate::outside) dead: bool,
 }
 
 /// Reads a whole small file.
-pub(super) fn read(path: &str) -> Result<Vec<u8>, Errno> {
+pub(in crate::outside) fn read(path: &str) -> Result<Vec<u8>, Errno> {
     read_open(&open(path)?)
 }
 
@@ -49,12 +49,12 @@ pub(super) fn read_open(file: &OwnedFd) -> Result<Vec<u8>, Errno> {
 }
 
 /// Opens a file for reading.
-pub(super) fn open(path: &str) -> Result<OwnedFd, Errno> {
+pub(in crate::outside) fn open(path: &str) -> Result<OwnedFd, Errno> {
     rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
 }
 
 /// The state of a process, dead or alive.
-pub(super) fn stat(pid: u32) -> Option<Stat> {
+pub(in crate::outside) fn stat(pid: u32) -> Option<Stat> {
     parse_stat(&read(&format!("/proc/{pid}/stat")).ok()?)
 }
 
@@ -107,7 +107,7 @@ pub(super) fn everyone() -> Vec<Stat> {
 }
 
 /// The entries of a directory that are numbers.
-pub(super) fn numbered(path: &str) -> impl Iterator<Item = u32> {
+pub(in crate::outside) fn numbered(path: &str) -> impl Iterator<Item = u32> {
     let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
@@ -158,7 +158,7 @@ pub(super) fn env_of(pid: u32, name: &str) -> Option<String> {
 }
 
 /// A pid that may be signalled: 0 and 1 stand for groups and for everybody in kill(2).
-pub(super) fn target(pid: u32) -> Option<Pid> {
+pub(in crate::outside) fn target(pid: u32) -> Option<Pid> {
     if pid < 2 {
         return None;
     }

@@ -3,7 +3,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::fixture::*;
-use crate::judge::{Severity, Verdict};
+use crate::judge::{PEER_HARMED, Severity, Verdict};
 use crate::ledger::ServerState;
 use crate::show::health::{self, Answer, Question};
 use crate::words::Moment;
@@ -43,6 +43,18 @@ fn the_whole_is_as_bad_as_its_worst_part() {
     assert_eq!(status(vec![passing("a"), unprobed("b")], 1), "fail");
     assert_eq!(status(vec![passing("a")], 100_000), "fail", "overdue");
     assert_eq!(status(vec![], 0), "fail", "nobody said that anything is well");
+}
+
+#[test]
+fn a_server_that_is_held_is_unknown_for_as_long_as_that_lasts() {
+    let mut held = unprobed("h");
+    let harmed = finding(PEER_HARMED, Severity::Unknown, "a live copy (pid 12345) died while the probe's copy ran");
+    probe(&mut held, Verdict::Unknown, vec![harmed], "echo", 60);
+    let answer = asked(vec![held], at(1_000_000), &plain());
+    let entry = &json(&answer)["checks"]["h:handshake"][0];
+    assert_eq!((entry["observedValue"].as_str(), answer.retry_after), (Some("unknown"), Some(60)));
+    let told = "peer.harmed: a live copy (pid 12345) died while the probe's copy ran; probing is held until a person resumes it";
+    assert_eq!(entry["output"], told);
 }
 
 #[test]
