@@ -152,6 +152,19 @@ fn until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
+/// Waits until everybody below us has become what it is to be: so many sleep, so many are stopped, and
+/// nobody is on the way to another session.
+fn settle(sleeping: usize, stopped: usize) {
+    until("settled", || {
+        let all = descendants(std::process::id());
+        let name = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        let living: Vec<_> = all.iter().filter(|pid| lives(**pid)).collect();
+        let named = |wanted: &str| living.iter().filter(|pid| name(pid) == wanted).count();
+        let stops = living.iter().filter(|pid| state(***pid) == Some('T')).count();
+        (named("sleep\n"), named("setsid\n"), stops) == (sleeping, 0, stopped)
+    });
+}
+
 /// A directory that goes when the test ends.
 struct Dir(PathBuf);
 
@@ -222,13 +235,18 @@ fn a_program_that_is_being_written_is_tried_again() {
         let busy = spec(program.to_str().unwrap(), &[]);
         let LaunchError::Failed { error } = launcher.launch(&busy).err().unwrap() else { panic!() };
         assert!(error.starts_with("ETXTBSY: "), "{error}");
-        let later = std::thread::spawn(move || {
-            pause(Duration::from_millis(3));
-            drop(writer);
+        drop(writer);
+        // The second try is too late where the machine is busy.
+        until("in time", || {
+            let writer = fs::OpenOptions::new().append(true).open(&program).unwrap();
+            let later = std::thread::spawn(move || {
+                pause(Duration::from_millis(1));
+                drop(writer);
+            });
+            let launched = launcher.launch(&busy);
+            later.join().unwrap();
+            launched.is_ok()
         });
-        let (_, exit, _, _) = whole(&launcher, &busy).await;
-        assert_eq!(exit, Exit::Code(0));
-        later.join().unwrap();
     });
 }
 
@@ -327,16 +345,19 @@ fn a_server_can_be_launched_from_any_thread() {
     alone("a_server_can_be_launched_from_any_thread", || {
         here(async |launcher| {
             let dir = Dir::new("thread");
-            let server = LaunchSpec { cwd: Some(dir.0.clone()), ..sh("pwd; setsid sleep 100 >/dev/null 2>&1 &") };
+            let server = LaunchSpec { cwd: Some(dir.0.clone()), ..sh("setsid sleep 100 </dev/null >/dev/null 2>&1 & pwd; exec cat") };
             let runtime = tokio::runtime::Handle::current();
-            let child = std::thread::scope(|scope| {
+            let mut child = std::thread::scope(|scope| {
                 let elsewhere = scope.spawn(|| {
                     let _inside = runtime.enter();
                     launcher.launch(&server).unwrap()
                 });
                 elsewhere.join().unwrap()
             });
-            assert_eq!(output(&child).await, (format!("{}\n", dir.0.display()), Exit::Code(0)));
+            assert_eq!(said(&child, "\n").await, format!("{}\n", dir.0.display()));
+            settle(1, 0);
+            child.close_stdin();
+            assert_eq!(child.exited().await, Exit::Code(0));
             let (swept, _) = child.sweep(SECOND).await;
             assert_eq!(names(&swept.escaped), ["sleep"]);
         });
@@ -503,16 +524,16 @@ fn leftovers_are_told_apart_and_ended() {
             (format!("sleep 100 {QUIET} & cat"), vec!["sleep"], vec![]),
             (format!("setsid sleep 100 {QUIET} & cat"), vec![], vec!["sleep"]),
             (format!("setsid setsid sleep 100 {QUIET} & cat"), vec![], vec!["sleep"]),
-            (format!("(setsid sh -c 'sleep 100 & exit' {QUIET} &); cat; sleep 0.05"), vec![], vec!["sleep"]),
-            (format!("(sleep 100 {QUIET} &) & cat; sleep 0.05"), vec!["sleep"], vec![]),
+            (format!("(setsid sh -c 'sleep 100 & exit' {QUIET} &); cat"), vec![], vec!["sleep"]),
+            (format!("(sleep 100 {QUIET} &) & cat"), vec!["sleep"], vec![]),
             (format!("env -i setsid /bin/sleep 100 {QUIET} & cat"), vec![], vec!["sleep"]),
             (format!("setsid sh -c 'kill -STOP $$' {QUIET} & cat"), vec![], vec!["sh"]),
         ] {
             let mut child = launcher.launch(&sh(&script)).unwrap();
             child.write_stdin(b"x\n").await.unwrap();
             said(&child, "x\n").await;
-            // What is started in the background has come to what it is to be.
-            pause(Duration::from_millis(50));
+            let sleeping = in_group.iter().chain(&escaped).filter(|name| **name == "sleep").count();
+            settle(sleeping, usize::from(script.contains("STOP")));
             child.measure();
             child.close_stdin();
             let (_, exit) = output(&child).await;
@@ -545,7 +566,7 @@ fn leftovers_that_ignore_sigterm_are_killed() {
         let script = "(trap '' TERM; setsid sleep 100 & sleep 100) >/dev/null 2>&1 </dev/null & echo; cat";
         let mut child = launcher.launch(&sh(script)).unwrap();
         said(&child, "\n").await;
-        pause(Duration::from_millis(50));
+        settle(2, 0);
         child.close_stdin();
         child.exited().await;
         let begun = Instant::now();
@@ -563,7 +584,9 @@ fn those_that_escape_are_ended_soon() {
     watching("those_that_escape_are_ended_soon", async |launcher| {
         let mut best = LONG;
         for _ in 0..5 {
-            let child = launcher.launch(&sh("setsid sleep 100 </dev/null >/dev/null 2>&1 & sleep 0.02")).unwrap();
+            let mut child = launcher.launch(&sh("setsid sleep 100 </dev/null >/dev/null 2>&1 & exec cat")).unwrap();
+            settle(1, 0);
+            child.close_stdin();
             child.exited().await;
             let begun = Instant::now();
             let (swept, _) = child.sweep(SECOND).await;
@@ -600,9 +623,12 @@ fn processes_that_multiply_are_ended() {
 #[test]
 fn a_tree_leaves_others_alone() {
     watching("a_tree_leaves_others_alone", async |launcher| {
-        let script = "setsid sleep 100 </dev/null >/dev/null 2>&1 & sleep 0.03";
-        let one = launcher.launch(&sh(script)).unwrap();
-        let other = launcher.launch(&sh(script)).unwrap();
+        let script = "setsid sleep 100 </dev/null >/dev/null 2>&1 & exec cat";
+        let mut one = launcher.launch(&sh(script)).unwrap();
+        let mut other = launcher.launch(&sh(script)).unwrap();
+        settle(2, 0);
+        one.close_stdin();
+        other.close_stdin();
         one.exited().await;
         other.exited().await;
         let (swept, _) = one.sweep(SECOND).await;
@@ -617,16 +643,16 @@ fn a_tree_leaves_others_alone() {
 #[test]
 fn a_living_server_is_killed_by_a_sweep_or_when_it_is_dropped() {
     watching("a_living_server_is_killed_by_a_sweep_or_when_it_is_dropped", async |launcher| {
-        let script = "trap '' TERM; setsid sleep 100 & sleep 100 & echo; while :; do sleep 1; done";
+        let script = "trap '' TERM; setsid sleep 100 & sleep 100 & echo; sleep 100 & wait";
         let child = launcher.launch(&sh(script)).unwrap();
         said(&child, "\n").await;
-        pause(Duration::from_millis(50));
+        settle(3, 0);
         let (swept, _) = child.sweep(Duration::from_millis(50)).await;
         assert_eq!(swept.survivors, []);
         assert!(names(&swept.escaped).contains(&"sleep"), "{swept:?}");
         let child = launcher.launch(&sh(script)).unwrap();
         said(&child, "\n").await;
-        pause(Duration::from_millis(50));
+        settle(3, 0);
         drop(child);
         let rest = children();
         // The guard.
@@ -634,7 +660,7 @@ fn a_living_server_is_killed_by_a_sweep_or_when_it_is_dropped() {
         // In the middle of a sweep.
         let child = launcher.launch(&sh(script)).unwrap();
         said(&child, "\n").await;
-        pause(Duration::from_millis(50));
+        settle(3, 0);
         assert!(timeout(Duration::from_millis(40), child.sweep(SECOND)).await.is_err());
         assert_eq!(children(), rest);
     });
@@ -657,7 +683,9 @@ fn what_was_used_is_added_up() {
         let mut peaks = Vec::new();
         for child in [one, two] {
             said(&child, "\n").await;
-            pause(Duration::from_millis(50));
+            // Both have become `cat`.
+            let all = || descendants(child.pid()).into_iter().chain([child.pid()]);
+            until("cat", || all().all(|pid| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "cat\n")));
             child.measure();
             peaks.push(child.sweep(SECOND).await.1.max_rss.unwrap());
         }
@@ -722,12 +750,16 @@ fn as_pid_1_strangers_are_reaped_and_not_killed() {
 }
 
 async fn pid_1(launcher: Launcher) {
-    let brief = "setsid sh -c 'sleep 0.3' >/dev/null 2>&1 & exit 0";
+    let brief = "setsid sh -c 'exec sleep 2' >/dev/null 2>&1 & exit 0";
     assert!(Command::new("/bin/sh").args(["-c", brief]).env_clear().status().unwrap().success());
     let strangers = || children().into_iter().filter(|pid| lives(*pid)).count();
     until("adopted", || strangers() == 2);
-    let script = "env -i setsid /bin/sleep 0.3 >/dev/null 2>&1 & setsid sleep 100 >/dev/null 2>&1 & sleep 0.05";
-    let (_, _, swept, _) = whole(&launcher, &sh(script)).await;
+    let script = "env -i setsid /bin/sleep 2 </dev/null >/dev/null 2>&1 & setsid sleep 100 </dev/null >/dev/null 2>&1 & exec cat";
+    let mut child = launcher.launch(&sh(script)).unwrap();
+    settle(3, 0);
+    child.close_stdin();
+    child.exited().await;
+    let (swept, _) = child.sweep(SECOND).await;
     assert_eq!(swept.escaped.len(), 1);
     assert_eq!(strangers(), 3);
     until("reaped", || {
@@ -904,7 +936,8 @@ fn a_sidecar_that_was_started_with_sigchld_ignored_sees_exits() {
 #[test]
 fn leftovers_may_be_left_alone() {
     watching("leftovers_may_be_left_alone", async |launcher| {
-        let mut child = launcher.launch(&sh("setsid sleep 0.5 >&- 2>&- & sleep 0.5 >&- 2>&- & sleep 0.05")).unwrap();
+        let mut child = launcher.launch(&sh("setsid sleep 2 >&- 2>&- & sleep 2 >&- 2>&- & exec cat")).unwrap();
+        settle(2, 0);
         child.close_stdin();
         output(&child).await;
         let (swept, _) = child.survey().await;

@@ -6,7 +6,7 @@ use crate::probe::Launch;
 use crate::protocol::Era;
 use crate::protocol::json::first_difference;
 use crate::protocol::mcp::{ListKind, set_digest};
-use crate::words::Digest;
+use crate::words::{Digest, printable};
 
 use super::report::{Changed, Drift, DriftStatus};
 
@@ -18,10 +18,13 @@ pub struct Baseline {
     /// The digest of all lists together.
     pub digest: Digest,
     /// The items' canonical forms by list and name; several where a name stands twice.
-    items: BTreeMap<(ListKind, String), Vec<Vec<u8>>>,
+    items: BTreeMap<Key, Vec<Vec<u8>>>,
     /// The names in the order they were listed.
-    order: Vec<(ListKind, String)>,
+    order: Vec<Key>,
 }
+
+/// A list, and an item's name: as it is shown, and the digest of the whole of it.
+type Key = (ListKind, String, Digest);
 
 impl Baseline {
     /// The baseline that a launch would make; `None` if its lists are not complete.
@@ -33,8 +36,9 @@ impl Baseline {
         let mut items: BTreeMap<_, Vec<Vec<u8>>> = BTreeMap::new();
         let mut order = Vec::new();
         for (kind, item) in all_items(launch) {
-            items.entry((kind, item.name.clone())).or_default().push(item.canonical.clone());
-            order.push((kind, item.name.clone()));
+            let key = (kind, item.name.clone(), item.identity);
+            items.entry(key.clone()).or_default().push(item.canonical.clone());
+            order.push(key);
         }
         Some(Baseline { era: launch.opening, digest: set_digest(all_items(launch)), items, order })
     }
@@ -68,13 +72,13 @@ pub(super) fn all_items(launch: &Launch) -> impl Iterator<Item = (ListKind, &cra
 }
 
 /// A tool's name; with the list's in front for anything else.
-fn label((kind, name): &(ListKind, String)) -> String {
+fn label((kind, name, _): &Key) -> String {
     if *kind == ListKind::Tools { name.clone() } else { format!("{}/{name}", kind.word()) }
 }
 
-fn change(key: &(ListKind, String), old: &[Vec<u8>], new: &[Vec<u8>]) -> Changed {
+fn change(key: &Key, old: &[Vec<u8>], new: &[Vec<u8>]) -> Changed {
     let pair = old.iter().zip(new).find(|(old, new)| old != new);
-    let path = pair.map(|(old, new)| first_difference(old, new)).unwrap_or_default();
+    let path = pair.map(|(old, new)| printable(&first_difference(old, new), 300)).unwrap_or_default();
     let class = if path.ends_with("/description") || path.ends_with("/title") {
         "description"
     } else if path.starts_with("/annotations") {

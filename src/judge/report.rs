@@ -11,7 +11,7 @@ use super::verdict::{Reason, Severity, Verdict};
 use crate::probe::{EndedBy, Exit, Io, Launch, Observation};
 use crate::protocol::Era;
 use crate::protocol::mcp::{ListKind, set_digest};
-use crate::words::{Digest, ServerName};
+use crate::words::{Digest, Redactor, ServerName};
 
 /// What one probe came to, as `check --format json` prints it.
 #[derive(Clone, Debug, Serialize)]
@@ -229,6 +229,19 @@ pub struct IoSeen {
 impl From<Io> for IoSeen {
     fn from(io: Io) -> IoSeen {
         IoSeen { stdout_bytes: io.stdout_bytes, stderr_bytes: io.stderr_bytes, messages: io.messages }
+    }
+}
+
+impl Report {
+    /// Masks what `redactor` knows in what came from comparing schemas: the baseline holds them as the
+    /// server wrote them. Everything else was masked when it was seen.
+    pub fn mask(&mut self, redactor: &Redactor) {
+        let drift = &mut self.drift;
+        let changed = drift.changed.iter_mut().flat_map(|c| [&mut c.tool, &mut c.path]);
+        let findings = self.findings.iter_mut().filter(|f| f.code.starts_with("drift.")).flat_map(|f| [&mut f.message, &mut f.evidence]);
+        for text in changed.chain(findings) {
+            *text = redactor.redact_str(text).into_owned();
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::protocol::json::{Doc, Value, write_canonical};
 use crate::protocol::mcp::Item;
-use crate::words::printable;
+use crate::words::{Redactor, printable};
 
 /// What to call, and what to expect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,9 +39,9 @@ impl Call {
     }
 
     /// What is wrong with the result; `None` if it is as expected.
-    pub(super) fn disappointment(&self, result: Value<'_>) -> Option<String> {
+    pub(super) fn disappointment(&self, result: Value<'_>, redactor: &Redactor) -> Option<String> {
         if result.get("isError").and_then(Value::boolean) == Some(true) {
-            return Some(format!("the tool reports an error: {}", printable(&texts(result), 200)));
+            return Some(format!("the tool reports an error: {}", redactor.printable(&texts(result), 200)));
         }
         if result.get("resultType").and_then(Value::text).is_some_and(|t| t != "complete") {
             return Some("the result is not complete: the tool wants input".to_owned());
@@ -51,7 +51,7 @@ impl Call {
         {
             return Some(format!("its texts do not contain \"{}\"", printable(wanted, 100)));
         }
-        self.equals.iter().find_map(|(pointer, wanted)| unequal(result, pointer, wanted))
+        self.equals.iter().find_map(|(pointer, wanted)| unequal(result, pointer, wanted, redactor))
     }
 }
 
@@ -62,7 +62,7 @@ fn texts(result: Value<'_>) -> String {
     texts.join("\n")
 }
 
-fn unequal(result: Value<'_>, pointer: &str, wanted: &str) -> Option<String> {
+fn unequal(result: Value<'_>, pointer: &str, wanted: &str, redactor: &Redactor) -> Option<String> {
     let shown = printable(pointer, 100);
     let Some(value) = result.at(pointer) else {
         return Some(format!("there is nothing at {shown}"));
@@ -71,7 +71,7 @@ fn unequal(result: Value<'_>, pointer: &str, wanted: &str) -> Option<String> {
     write_canonical(value, &[], &mut got);
     write_canonical(Doc::parse(wanted.as_bytes()).ok()?.root(), &[], &mut expected);
     let got_text = String::from_utf8_lossy(&got);
-    (got != expected).then(|| format!("{shown} is {}, and should be {}", printable(&got_text, 100), printable(wanted, 100)))
+    (got != expected).then(|| format!("{shown} is {}, and should be {}", redactor.printable(&got_text, 100), printable(wanted, 100)))
 }
 
 #[cfg(test)]
@@ -84,7 +84,7 @@ mod tests {
     }
 
     fn disappointment(call: &Call, result: &str) -> Option<String> {
-        call.disappointment(Doc::parse(result.as_bytes()).unwrap().root())
+        call.disappointment(Doc::parse(result.as_bytes()).unwrap().root(), &Redactor::default())
     }
 
     #[test]

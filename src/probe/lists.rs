@@ -4,7 +4,7 @@
 //! between the two is volatile, unless the server said meanwhile that the list had changed: then it
 //! is read again, as a client would, and not for ever.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
 
 use super::observation::{ListSeen, What};
@@ -196,6 +196,12 @@ impl Lists {
         if self.round == 0 {
             noted.extend(page.items.iter().flat_map(tool_flaws));
         }
+        if page.no_list {
+            reading.refused = true;
+            return noted;
+        }
+        let already = page.items.iter().all(|item| reading.items.iter().any(|i| i.digest == item.digest));
+        let (count, was_lost) = (page.items.len(), page.lost);
         reading.items.extend(page.items);
         reading.next = None;
         let stop = match page.next {
@@ -208,8 +214,12 @@ impl Lists {
                 return noted;
             }
         };
-        reading.complete = stop.is_none();
+        reading.complete = stop.is_none() && !was_lost;
         reading.ended = true;
+        if already && matches!(stop, Some((What::CursorLoop { .. }, _))) {
+            // The page that leads back to itself is one that was there before.
+            reading.items.truncate(reading.items.len() - count);
+        }
         noted.extend(stop.filter(|_| first).map(|(what, cursor)| (what, cursor.into_bytes())));
         noted.extend(self.finished());
         noted
@@ -219,9 +229,10 @@ impl Lists {
     fn finished(&mut self) -> Vec<Noted> {
         let Some(reading) = self.read.get_mut(self.current) else { return Vec::new() };
         let late = reading.awaited && self.round == 0 && !reading.items.is_empty();
-        reading.compared |= reading.compare;
+        let compare = reading.compare && !reading.changed;
+        reading.compared |= compare;
         let what = match reading.before.take() {
-            Some(before) if reading.compare => volatile(reading.kind, &before, &reading.items),
+            Some(before) if compare => volatile(reading.kind, &before, &reading.items),
             Some(_) if late => {
                 let late = What::LateTools { tools: reading.items.len() };
                 std::iter::once(late).chain(duplicate_names(reading)).collect()
@@ -272,37 +283,47 @@ fn tool_flaws(item: &Item) -> impl Iterator<Item = Noted> {
     item.flaws.iter().map(|flaw| (What::Tool { name: item.name.clone(), flaw: flaw.clone() }, item.canonical.clone()))
 }
 
+/// Tools of one name: of other lists, clients do not ask for things by name alone.
 fn duplicate_names(reading: &Reading) -> Vec<What> {
-    let mut names: Vec<&str> = reading.items.iter().map(|item| item.name.as_str()).collect();
+    if reading.kind != ListKind::Tools {
+        return Vec::new();
+    }
+    let mut names: Vec<(Digest, &str)> = reading.items.iter().map(|item| (item.identity, item.name.as_str())).collect();
     names.sort_unstable();
-    let mut twice: Vec<&str> = names.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect();
+    let mut twice: Vec<_> = names.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect();
     twice.dedup();
-    twice.into_iter().map(|name| What::DuplicateName { list: reading.kind, name: name.to_owned() }).collect()
+    twice.into_iter().map(|(_, name)| What::DuplicateName { list: reading.kind, name: name.to_owned() }).collect()
 }
 
 /// What differs between two listings of one session, the order of items aside.
 fn volatile(list: ListKind, before: &[Item], after: &[Item]) -> Vec<What> {
-    let sorted = |items: &[Item]| {
-        let mut items: Vec<Item> = items.to_vec();
-        items.sort_by(|a, b| a.name.cmp(&b.name).then(a.digest.cmp(&b.digest)));
-        items
-    };
     if before.iter().map(|i| i.digest).eq(after.iter().map(|i| i.digest)) {
         return Vec::new();
     }
-    let (before, after) = (sorted(before), sorted(after));
-    let mut noted = Vec::new();
-    let (mut a, mut b) = (before.iter().peekable(), after.iter().peekable());
-    while let (Some(name), _) | (None, Some(name)) = (a.peek().map(|i| &i.name), b.peek().map(|i| &i.name)) {
-        let name = b.peek().map_or(name, |i| name.min(&i.name)).clone();
-        let old = a.next_if(|i| i.name == name);
-        let new = b.next_if(|i| i.name == name);
-        let pointer = match (old, new) {
-            (Some(old), Some(new)) if old.digest == new.digest => continue,
-            (Some(old), Some(new)) => first_difference(&old.canonical, &new.canonical),
-            _ => String::new(),
-        };
-        noted.push(What::Volatile { list, item: name, pointer });
+    // By the whole name, and then by what they are: items of one name are told apart as far as can be.
+    type Key<'k> = (&'k str, Digest, usize);
+    fn keyed(items: &[Item]) -> BTreeMap<Key<'_>, &Item> {
+        let mut sorted: Vec<&Item> = items.iter().collect();
+        sorted.sort_by_key(|item| (item.identity, item.digest));
+        let mut keyed = BTreeMap::new();
+        let mut last = None;
+        for item in sorted {
+            let nth = if let Some((identity, n)) = last && identity == item.identity { n + 1 } else { 0 };
+            last = Some((item.identity, nth));
+            keyed.insert((item.name.as_str(), item.identity, nth), item);
+        }
+        keyed
     }
-    noted
+    let (before, after) = (keyed(before), keyed(after));
+    let keys: BTreeSet<&Key<'_>> = before.keys().chain(after.keys()).collect();
+    keys.into_iter()
+        .filter_map(|key| {
+            let pointer = match (before.get(key), after.get(key)) {
+                (Some(old), Some(new)) if old.digest == new.digest => return None,
+                (Some(old), Some(new)) => first_difference(&old.canonical, &new.canonical),
+                _ => String::new(),
+            };
+            Some(What::Volatile { list, item: key.0.to_owned(), pointer })
+        })
+        .collect()
 }

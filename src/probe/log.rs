@@ -3,6 +3,7 @@
 use std::mem::{Discriminant, discriminant};
 
 use super::observation::{Phase, Seen, What};
+use crate::protocol::mcp::ToolFlaw;
 use crate::protocol::wire::{Fault, Place};
 use crate::words::{At, Redactor};
 
@@ -21,7 +22,14 @@ impl Log {
         let mut alike = self.seen.iter_mut().filter(|seen| Key::of(&seen.what) == kind);
         match alike.by_ref().nth(KEPT - 1) {
             Some(last) => last.times += 1,
-            None => self.seen.push(Seen { at, phase, place, what, excerpt: redactor.excerpt(bytes), times: 1 }),
+            None => {
+                let excerpt = if let What::Line(Fault::NonFinite { at } | Fault::LoneSurrogate { at }) = &what {
+                    redactor.excerpt_at(bytes, *at)
+                } else {
+                    redactor.excerpt(bytes)
+                };
+                self.seen.push(Seen { at, phase, place, what, excerpt, times: 1 });
+            }
         }
     }
 
@@ -31,15 +39,22 @@ impl Log {
     }
 }
 
-/// Faults of lines are told apart: a thousand blank lines must not hide the first line of noise.
+/// Faults of lines, and of schemas, are told apart: a thousand blank lines must not hide the first line of noise.
 #[derive(PartialEq)]
 enum Key {
     Line(Discriminant<Fault>),
+    Tool(Discriminant<ToolFlaw>),
     Other(Discriminant<What>),
 }
 
 impl Key {
     fn of(what: &What) -> Key {
-        if let What::Line(fault) = what { Key::Line(discriminant(fault)) } else { Key::Other(discriminant(what)) }
+        if let What::Line(fault) = what {
+            Key::Line(discriminant(fault))
+        } else if let What::Tool { flaw, .. } = what {
+            Key::Tool(discriminant(flaw))
+        } else {
+            Key::Other(discriminant(what))
+        }
     }
 }

@@ -7,14 +7,16 @@ use super::observation::{Asked, What};
 use super::session::{Opening, Session, Stage};
 use crate::protocol::json::{Kind, Value};
 use crate::protocol::mcp::{self, Flaw, ListKind};
-use crate::protocol::wire::{Framing, Id, Message, Piece, Place, Shape};
+use crate::protocol::wire::{Fault, Framing, Id, Message, Piece, Place, Shape};
 use crate::protocol::{Era, LATEST_LEGACY, LATEST_MODERN, LEGACY_VERSIONS, MODERN_VERSIONS};
-use crate::words::{At, printable};
+use crate::words::At;
 
 /// `UnsupportedProtocolVersion`, 2026-07-28.
 const UNSUPPORTED_VERSION: i64 = -32022;
 /// `HeaderMismatch` and `MissingRequiredClientCapability`: as modern as the one above.
 const OTHER_MODERN_ERRORS: [i64; 2] = [-32020, -32021];
+/// Versions that are looked at; nobody has more.
+const MAX_VERSIONS: usize = 10_000;
 /// JSON-RPC's "method not found".
 const METHOD_NOT_FOUND: i64 = -32601;
 
@@ -53,6 +55,10 @@ impl Session {
             return;
         }
         match piece {
+            Piece::Fault(Fault::DuplicateKey { pointer }, bytes) => {
+                let pointer = self.plan.redactor.printable(&pointer, 200);
+                self.note_at(now, Some(place), What::Line(Fault::DuplicateKey { pointer }), bytes);
+            }
             Piece::Fault(fault, bytes) => self.note_at(now, Some(place), What::Line(fault), bytes),
             Piece::Message(message, bytes) => self.message(now, place, &message, bytes, effects),
             Piece::Batch(messages, bytes) => {
@@ -89,7 +95,7 @@ impl Session {
     /// Legacy servers may ask, and some wait for the answer: it is given at once.
     fn request(&mut self, now: At, place: Place, id: Option<&Id>, method: &str, bytes: &[u8], effects: &mut VecDeque<Effect>) {
         match self.opening {
-            Era::Modern => self.note_at(now, Some(place), What::ServerRequest { method: printable(method, 60) }, bytes),
+            Era::Modern => self.note_at(now, Some(place), What::ServerRequest { method: self.plan.redactor.printable(method, 60) }, bytes),
             Era::Legacy => {
                 let reply = id.and_then(|id| match method {
                     "ping" => mcp::reply_to_ping(id),
@@ -103,7 +109,7 @@ impl Session {
 
     fn notification(&mut self, now: At, place: Place, method: &str, bytes: &[u8], effects: &mut VecDeque<Effect>) {
         if self.first_reply.is_none() && !self.stdin_is_closed() {
-            self.note_at(now, Some(place), What::NotificationFirst { method: printable(method, 60) }, bytes);
+            self.note_at(now, Some(place), What::NotificationFirst { method: self.plan.redactor.printable(method, 60) }, bytes);
         }
         match method {
             "notifications/tools/list_changed" => self.lists.changed(ListKind::Tools),
@@ -125,7 +131,7 @@ impl Session {
             let asked = *asked;
             self.note_at(now, Some(place), What::ReplyAfterEof { asked }, bytes);
             if let (Asked::Discover, Shape::Result(result)) = (asked, &message.shape)
-                && mcp::read_discover(*result).is_some_and(|d| d.versions.iter().any(|v| MODERN_VERSIONS.contains(&v.as_str())))
+                && mcp::read_discover(*result, &self.plan.redactor).is_some_and(|d| d.versions.iter().any(|v| MODERN_VERSIONS.contains(&v.as_str())))
             {
                 self.outcome = Opening::Late;
             }
@@ -158,15 +164,20 @@ impl Session {
         {
             What::ReplyToNotification { code: *code }
         } else if self.answered.contains(id) {
-            What::DuplicateReply { id: id.to_string() }
+            What::DuplicateReply { id: self.shown(id) }
         } else {
             return self.mismatch(now, place, wanted, id, bytes);
         };
         self.note_at(now, Some(place), what, bytes);
     }
 
+    /// An id of the server's, to show.
+    fn shown(&self, id: &Id) -> String {
+        if let Id::Text(text) = id { format!("\"{}\"", self.plan.redactor.printable(text, 40)) } else { id.to_string() }
+    }
+
     fn mismatch(&mut self, now: At, place: Place, wanted: Option<&Id>, got: &Id, bytes: &[u8]) {
-        let what = What::IdMismatch { wanted: wanted.map(Id::to_string), got: got.to_string() };
+        let what = What::IdMismatch { wanted: wanted.map(Id::to_string), got: self.shown(got) };
         self.note_at(now, Some(place), what, bytes);
     }
 
@@ -181,7 +192,7 @@ impl Session {
                     Asked::Initialize => self.initialized(now, place, *result, bytes, effects),
                     Asked::List(kind) => self.listed_page(now, place, kind, *result, bytes, effects),
                     Asked::Call => {
-                        let why = self.plan.call.as_ref().and_then(|call| call.disappointment(*result));
+                        let why = self.plan.call.as_ref().and_then(|call| call.disappointment(*result, &self.plan.redactor));
                         self.called(now, place, why, bytes, effects);
                     }
                 }
@@ -206,7 +217,7 @@ impl Session {
 
     fn discovered(&mut self, now: At, place: Place, result: Value<'_>, bytes: &[u8], effects: &mut VecDeque<Effect>) {
         let asked = Asked::Discover;
-        let Some(discovered) = mcp::read_discover(result) else {
+        let Some(discovered) = mcp::read_discover(result, &self.plan.redactor) else {
             let got = result.get("supportedVersions").map_or("nothing", |v| v.kind().word());
             let flaw = Flaw { path: "supportedVersions".to_owned(), wanted: "an array of strings", got };
             self.note_at(now, Some(place), What::Flawed { asked, flaw }, bytes);
@@ -223,7 +234,7 @@ impl Session {
     }
 
     fn initialized(&mut self, now: At, place: Place, result: Value<'_>, bytes: &[u8], effects: &mut VecDeque<Effect>) {
-        let answer = mcp::read_initialize(result);
+        let answer = mcp::read_initialize(result, &self.plan.redactor);
         self.note_flaws(now, place, Asked::Initialize, answer.flaws, Vec::new(), bytes);
         match answer.version {
             Some(version) if !LEGACY_VERSIONS.contains(&version.as_str()) => {
@@ -250,7 +261,7 @@ impl Session {
         self.note_at(now, Some(place), what, bytes);
         match code {
             Some(UNSUPPORTED_VERSION) => {
-                let supported = supported_versions(data);
+                let supported = self.supported_versions(data);
                 if supported.iter().any(|v| v == LATEST_MODERN) {
                     self.note_at(now, Some(place), What::Contradiction { version: LATEST_MODERN.to_owned() }, bytes);
                 }
@@ -269,7 +280,7 @@ impl Session {
     #[allow(clippy::too_many_arguments, reason = "one reply, with all that is known of it")]
     fn initialize_refused(&mut self, now: At, place: Place, code: Option<i64>, data: Option<Value<'_>>, what: What, bytes: &[u8], effects: &mut VecDeque<Effect>) {
         self.note_at(now, Some(place), what, bytes);
-        let supported = supported_versions(data);
+        let supported = self.supported_versions(data);
         if supported.iter().any(|v| v == LATEST_LEGACY) {
             self.note_at(now, Some(place), What::Contradiction { version: LATEST_LEGACY.to_owned() }, bytes);
         }
@@ -282,7 +293,7 @@ impl Session {
     }
 
     fn listed_page(&mut self, now: At, place: Place, kind: ListKind, result: Value<'_>, bytes: &[u8], effects: &mut VecDeque<Effect>) {
-        let mut page = mcp::read_list(kind, self.opening, result);
+        let mut page = mcp::read_list(kind, self.opening, result, &self.plan.redactor);
         let (flaws, missing) = (std::mem::take(&mut page.flaws), std::mem::take(&mut page.missing));
         self.note_flaws(now, place, Asked::List(kind), flaws, missing, bytes);
         let noted = self.lists.page(page);
@@ -298,6 +309,13 @@ impl Session {
         }
         self.lists.refused();
         self.go_on(now, effects);
+    }
+
+    /// `data.supported` of an `UnsupportedProtocolVersion` error.
+    fn supported_versions(&self, data: Option<Value<'_>>) -> Vec<String> {
+        let list = data.and_then(|d| d.get("supported")).filter(|v| v.kind() == Kind::Array);
+        let texts = list.into_iter().flat_map(Value::elements).filter_map(Value::text);
+        texts.map(|v| self.plan.redactor.printable(&v, 40)).take(MAX_VERSIONS).collect()
     }
 
     fn note_flaws(&mut self, now: At, place: Place, asked: Asked, flaws: Vec<Flaw>, missing: Vec<&'static str>, bytes: &[u8]) {
@@ -319,10 +337,4 @@ fn is_nearly(wanted: &Id, got: &Id) -> bool {
         Id::Null => None,
     };
     wanted != got && number(wanted).is_some() && number(wanted) == number(got)
-}
-
-/// `data.supported` of an `UnsupportedProtocolVersion` error.
-fn supported_versions(data: Option<Value<'_>>) -> Vec<String> {
-    let list = data.and_then(|d| d.get("supported")).filter(|v| v.kind() == Kind::Array);
-    list.into_iter().flat_map(Value::elements).filter_map(Value::text).map(|v| printable(&v, 40)).take(20).collect()
 }

@@ -17,10 +17,13 @@ use super::process::{Exit, LaunchError, Swept, Usage};
 use crate::protocol::mcp::{Asker, Greeting};
 use crate::protocol::wire::{Framing, Id, Place};
 use crate::protocol::{Era, LATEST_MODERN};
-use crate::words::{At, printable};
+use crate::words::{At, printable, printable_lines};
 
 /// How long a process that closed stdout, or whose stdin broke, may take to be seen to exit.
 const EXIT_WAIT: Duration = Duration::from_secs(1);
+
+/// The longest JSON pointer that is told, in characters.
+const MAX_POINTER: usize = 300;
 
 /// The limits of one launch.
 #[derive(Clone, Copy, Debug)]
@@ -323,8 +326,8 @@ impl Session {
     pub(super) fn leave(&mut self, now: At, effects: &mut VecDeque<Effect>) {
         match &self.stage {
             Stage::Leaving(_) | Stage::Sweeping | Stage::Over => return,
-            Stage::Waiting(waiting) => self.given_up = Some((waiting.asked, waiting.id.clone())),
-            Stage::Launching | Stage::AwaitingTools(_) => {}
+            Stage::Waiting(waiting) if !self.answered.contains(&waiting.id) => self.given_up = Some((waiting.asked, waiting.id.clone())),
+            Stage::Launching | Stage::Waiting(_) | Stage::AwaitingTools(_) => {}
         }
         if let Some((at, _)) = self.exit
             && !self.stdout_open
@@ -468,7 +471,6 @@ impl Session {
     /// All of stdout together is over its limit.
     pub(super) fn over_limit(&mut self, now: At, effects: &mut VecDeque<Effect>) {
         self.over_limit = true;
-        self.outcome = Opening::Settled;
         self.note(now, What::OutputLimit { limit: self.plan.limits.output }, &[]);
         self.leave(now, effects);
     }
@@ -509,7 +511,10 @@ impl Session {
     }
 
     pub(super) fn note_all(&mut self, now: At, noted: Vec<Noted>) {
-        for (what, bytes) in noted {
+        for (mut what, bytes) in noted {
+            if let What::Volatile { pointer, .. } = &mut what {
+                *pointer = self.plan.redactor.printable(pointer, MAX_POINTER);
+            }
             self.note_in(now, Phase::List, None, what, &bytes);
         }
     }
@@ -552,5 +557,5 @@ fn stderr_text(tail: &[u8], plan: &Plan) -> String {
     {
         text = &text[end + 1..];
     }
-    String::from_utf8_lossy(text).into_owned()
+    printable_lines(&String::from_utf8_lossy(text))
 }

@@ -181,6 +181,7 @@ impl Pad {
             report = judged(&observation);
         }
         report.given = Some(given(&job.spec));
+        report.mask(&plan.redactor);
         let listed = observation.judged().and_then(Baseline::of);
         let peers = observation.peers;
         let recording = tape.map(|tape| Recording::new(report.server.clone(), report.started_at.clone(), Plan::clone(&plan), peers, tape));

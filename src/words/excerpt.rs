@@ -104,6 +104,21 @@ pub fn printable(text: &str, max: usize) -> String {
     out
 }
 
+/// The same for several lines: newlines and tabs stay, the rest is escaped. Not bounded.
+#[must_use]
+pub fn printable_lines(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut room = usize::MAX;
+    for c in text.replace("\r\n", "\n").chars() {
+        if matches!(c, '\n' | '\t') {
+            out.push(c);
+        } else {
+            push(&mut out, &mut room, c);
+        }
+    }
+    out
+}
+
 impl fmt::Display for Excerpt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

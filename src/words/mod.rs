@@ -9,7 +9,7 @@ mod redact;
 
 pub use at::At;
 pub use digest::Digest;
-pub use excerpt::{Excerpt, is_printable, printable};
+pub use excerpt::{Excerpt, is_printable, printable, printable_lines};
 pub use moment::Moment;
 pub use name::{NameError, ServerName};
 pub use redact::Redactor;

@@ -79,6 +79,22 @@ impl Redactor {
     pub fn excerpt(&self, bytes: &[u8]) -> Excerpt {
         Excerpt::of(&self.redact(bytes))
     }
+
+    /// The same, from shortly before the byte at `at` on, unless something had to be masked: then
+    /// from the beginning.
+    #[must_use]
+    pub fn excerpt_at(&self, bytes: &[u8], at: usize) -> Excerpt {
+        match self.redact(bytes) {
+            Cow::Borrowed(bytes) => Excerpt::of(&bytes[at.saturating_sub(40).min(bytes.len())..]),
+            Cow::Owned(bytes) => Excerpt::of(&bytes),
+        }
+    }
+
+    /// Text of a server's without secrets, escaped, bounded to `max` characters.
+    #[must_use]
+    pub fn printable(&self, text: &str, max: usize) -> String {
+        super::printable(&self.redact_str(text), max)
+    }
 }
 
 impl std::fmt::Debug for Redactor {
@@ -93,9 +109,12 @@ fn forms(value: &[u8]) -> Vec<Box<[u8]>> {
     if let Ok(text) = std::str::from_utf8(value)
         && let Ok(json) = serde_json::to_string(text)
     {
-        let inner = &json.as_bytes()[1..json.len() - 1];
-        if inner != value {
-            forms.push(Box::from(inner));
+        let inner = &json[1..json.len() - 1];
+        // Some writers (PHP's) escape the slash too.
+        for form in [inner.to_owned(), inner.replace('/', "\\/")] {
+            if form.as_bytes() != value {
+                forms.push(form.into_bytes().into());
+            }
         }
     }
     forms

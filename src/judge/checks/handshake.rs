@@ -36,6 +36,21 @@ pub(super) const CHECKS: &[Check] = &[
         },
     },
     Check {
+        code: "version.unsupported",
+        severity: Fail,
+        about: "The server and today's clients have no protocol version in common.",
+        mend: "Update the server's SDK. A server answers with a version that it speaks, not with a literal.",
+        run: |case| {
+            case.seen(|what| match what {
+                What::NoCommonVersion { server } => {
+                    let versions = if server.is_empty() { "none".to_owned() } else { server.join(", ") };
+                    Some(format!("no protocol version in common: we offered {}, and the server speaks {}", offered(case), printable(&versions, 200)))
+                }
+                _ => None,
+            })
+        },
+    },
+    Check {
         code: "rpc.error",
         severity: Fail,
         about: "An error reply to the handshake, or to tools/list where tools are offered.",
@@ -161,21 +176,6 @@ pub(super) const CHECKS: &[Check] = &[
         run: |case| {
             case.seen(|what| match what {
                 What::NotificationFirst { method } => Some(format!("`{method}` came before the first reply")),
-                _ => None,
-            })
-        },
-    },
-    Check {
-        code: "version.unsupported",
-        severity: Fail,
-        about: "The server and today's clients have no protocol version in common.",
-        mend: "Update the server's SDK. A server answers with a version that it speaks, not with a literal.",
-        run: |case| {
-            case.seen(|what| match what {
-                What::NoCommonVersion { server } => {
-                    let versions = if server.is_empty() { "none".to_owned() } else { server.join(", ") };
-                    Some(format!("no protocol version in common: we offered {}, and the server speaks {}", offered(case), printable(&versions, 200)))
-                }
                 _ => None,
             })
         },

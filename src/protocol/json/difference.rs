@@ -1,14 +1,9 @@
 //! Where two canonical documents first differ.
 
-use crate::words::printable;
-
 use super::{Doc, Kind, Value};
 
-/// The longest pointer that is told.
-const MAX_POINTER: usize = 300;
-
-/// JSON pointer (RFC 6901) of the first difference between two canonical documents, escaped and
-/// bounded; empty if they are the same, or differ as a whole.
+/// JSON pointer (RFC 6901) of the first difference between two canonical documents, as it is: not
+/// escaped, not bounded. Empty if they are the same, or differ as a whole.
 #[must_use]
 pub fn first_difference(a: &[u8], b: &[u8]) -> String {
     let (Ok(a), Ok(b)) = (Doc::parse(a), Doc::parse(b)) else {
@@ -24,7 +19,7 @@ pub fn first_difference(a: &[u8], b: &[u8]) -> String {
             _ => break,
         }
     }
-    printable(&pointer, MAX_POINTER)
+    pointer
 }
 
 type Differing<'a, 'b> = (String, Option<Value<'a>>, Option<Value<'b>>);

@@ -2,15 +2,15 @@
 
 use crate::protocol::Era;
 use crate::protocol::json::{Kind, Value};
-use crate::words::printable;
+use crate::words::Redactor;
 
 use super::ask::ListKind;
 use super::items::{Item, read_item};
 
-/// Names, versions and cursors longer than this are cut, respectively not followed.
+/// Names and versions longer than this are cut where they are shown.
 const MAX_TEXT: usize = 200;
-/// A cursor is sent back as it came; one longer than this is not.
-const MAX_CURSOR: usize = 64 << 10;
+/// Versions and capabilities that are looked at; nobody has more.
+const MAX_NAMES: usize = 10_000;
 
 /// A member that is missing or of the wrong type.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,6 +78,10 @@ pub struct Initialized {
 pub struct ListPage {
     /// What is on it.
     pub items: Vec<Item>,
+    /// There is no list in it at all.
+    pub no_list: bool,
+    /// It goes on, and says in no understandable way where.
+    pub lost: bool,
     /// Where it goes on. An empty string is a cursor too.
     pub next: Option<String>,
     /// Modern fields that are not there.
@@ -87,13 +91,14 @@ pub struct ListPage {
 }
 
 /// Collects what is wrong.
-struct Checker {
+struct Checker<'r> {
+    redactor: &'r Redactor,
     flaws: Vec<Flaw>,
 }
 
-impl Checker {
-    fn new() -> Checker {
-        Checker { flaws: Vec::new() }
+impl<'r> Checker<'r> {
+    fn new(redactor: &'r Redactor) -> Checker<'r> {
+        Checker { redactor, flaws: Vec::new() }
     }
 
     /// `value`, if it is of one of `kinds`; otherwise that is noted.
@@ -116,28 +121,28 @@ impl Checker {
 /// Reads the result of `server/discover`; `None` if it is none, as from a legacy server that
 /// answers anything with an empty object.
 #[must_use]
-pub fn read_discover(result: Value<'_>) -> Option<Discovered> {
+pub fn read_discover(result: Value<'_>, redactor: &Redactor) -> Option<Discovered> {
     let list = result.get("supportedVersions").filter(|v| v.kind() == Kind::Array)?;
-    let mut checker = Checker::new();
+    let mut checker = Checker::new(redactor);
     let versions = list
         .elements()
         .enumerate()
         .filter_map(|(n, v)| checker.want(Some(v), Kind::String, "a string", || format!("supportedVersions[{n}]")))
         .filter_map(Value::text)
-        .map(|text| printable(&text, MAX_TEXT))
-        .take(100)
+        .map(|text| redactor.printable(&text, MAX_TEXT))
+        .take(MAX_NAMES)
         .collect();
     let capabilities = checker.want(result.get("capabilities"), Kind::Object, "an object", || "capabilities".into());
     checker.allow(result.get("instructions"), Kind::String, "a string", || "instructions".into());
-    let greeting = Greeting { server: modern_server_info(result, &mut checker), capabilities: capability_names(capabilities) };
+    let greeting = Greeting { server: modern_server_info(result, &mut checker), capabilities: capability_names(capabilities, &mut checker) };
     let missing = modern_fields(result, &["resultType", "ttlMs", "cacheScope"], &mut checker);
     Some(Discovered { versions, greeting, missing, flaws: checker.flaws })
 }
 
 /// Reads the result of `initialize`.
 #[must_use]
-pub fn read_initialize(result: Value<'_>) -> Initialized {
-    let mut checker = Checker::new();
+pub fn read_initialize(result: Value<'_>, redactor: &Redactor) -> Initialized {
+    let mut checker = Checker::new(redactor);
     if checker.want(Some(result), Kind::Object, "an object", || "result".into()).is_none() {
         return Initialized { flaws: checker.flaws, ..Initialized::default() };
     }
@@ -146,30 +151,33 @@ pub fn read_initialize(result: Value<'_>) -> Initialized {
     let info = checker.want(result.get("serverInfo"), Kind::Object, "an object", || "serverInfo".into());
     checker.allow(result.get("instructions"), Kind::String, "a string", || "instructions".into());
     Initialized {
-        version: version.and_then(Value::text).map(|text| printable(&text, MAX_TEXT)),
-        greeting: Greeting { server: info.map(|info| server_info(info, "serverInfo", &mut checker)), capabilities: capability_names(capabilities) },
+        version: version.and_then(Value::text).map(|text| redactor.printable(&text, MAX_TEXT)),
+        greeting: Greeting {
+            server: info.map(|info| server_info(info, "serverInfo", &mut checker)),
+            capabilities: capability_names(capabilities, &mut checker),
+        },
         flaws: checker.flaws,
     }
 }
 
 /// Reads one page of the list `kind`.
 #[must_use]
-pub fn read_list(kind: ListKind, era: Era, result: Value<'_>) -> ListPage {
-    let mut checker = Checker::new();
+pub fn read_list(kind: ListKind, era: Era, result: Value<'_>, redactor: &Redactor) -> ListPage {
+    let mut checker = Checker::new(redactor);
     let mut page = ListPage::default();
-    if let Some(list) = checker.want(result.get(kind.key()), Kind::Array, "an array", || kind.key().into()) {
-        for (n, value) in list.elements().enumerate() {
-            check_item(kind, value, n, &mut checker);
-            page.items.extend(read_item(kind, value));
+    match checker.want(result.get(kind.key()), Kind::Array, "an array", || kind.key().into()) {
+        Some(list) => {
+            for (n, value) in list.elements().enumerate() {
+                check_item(kind, value, n, &mut checker);
+                page.items.extend(read_item(kind, era, value, redactor));
+            }
         }
+        None => page.no_list = true,
     }
     // Null ends the list as absence does: servers serialise an empty option so.
     let next = result.get("nextCursor").filter(|v| v.kind() != Kind::Null);
-    page.next = checker
-        .allow(next, Kind::String, "a string", || "nextCursor".into())
-        .and_then(Value::text)
-        .filter(|cursor| cursor.len() <= MAX_CURSOR)
-        .map(Into::into);
+    page.next = checker.allow(next, Kind::String, "a string", || "nextCursor".into()).and_then(Value::text).map(Into::into);
+    page.lost = next.is_some() && page.next.is_none();
     match era {
         Era::Modern => page.missing = modern_fields(result, &["resultType", "ttlMs", "cacheScope"], &mut checker),
         Era::Legacy => {}
@@ -179,7 +187,7 @@ pub fn read_list(kind: ListKind, era: Era, result: Value<'_>) -> ListPage {
 }
 
 /// The fields that each revision's schema requires of an item.
-fn check_item(kind: ListKind, item: Value<'_>, n: usize, checker: &mut Checker) {
+fn check_item(kind: ListKind, item: Value<'_>, n: usize, checker: &mut Checker<'_>) {
     let at = |member: &str| format!("{}[{n}]{member}", kind.key());
     if checker.want(Some(item), Kind::Object, "an object", || at("")).is_none() {
         return;
@@ -205,38 +213,45 @@ fn check_item(kind: ListKind, item: Value<'_>, n: usize, checker: &mut Checker) 
     }
 }
 
-fn server_info(info: Value<'_>, path: &str, checker: &mut Checker) -> ServerInfo {
+fn server_info(info: Value<'_>, path: &str, checker: &mut Checker<'_>) -> ServerInfo {
+    let redactor = checker.redactor;
     let mut text = |member: &str| {
         let value = checker.want(info.get(member), Kind::String, "a string", || format!("{path}.{member}"));
-        value.and_then(Value::text).map(|text| printable(&text, MAX_TEXT)).unwrap_or_default()
+        value.and_then(Value::text).map(|text| redactor.printable(&text, MAX_TEXT)).unwrap_or_default()
     };
     ServerInfo { name: text("name"), version: text("version") }
 }
 
 /// A modern server should, but need not, say who it is.
-fn modern_server_info(result: Value<'_>, checker: &mut Checker) -> Option<ServerInfo> {
+fn modern_server_info(result: Value<'_>, checker: &mut Checker<'_>) -> Option<ServerInfo> {
     let info = result.get("_meta")?.get("io.modelcontextprotocol/serverInfo")?;
     let info = checker.want(Some(info), Kind::Object, "an object", || "_meta.serverInfo".into())?;
     Some(server_info(info, "_meta.serverInfo", checker))
 }
 
-/// The names of the capabilities: those whose value is neither null nor false.
-fn capability_names(capabilities: Option<Value<'_>>) -> Vec<String> {
+/// The names of the capabilities: those whose value is neither null nor false. Each revision has
+/// them as objects, and clients that check refuse the whole result over one that is not.
+fn capability_names(capabilities: Option<Value<'_>>, checker: &mut Checker<'_>) -> Vec<String> {
+    const KNOWN: [&str; 5] = ["tools", "prompts", "resources", "logging", "completions"];
     let Some(capabilities) = capabilities else { return Vec::new() };
-    let mut names: Vec<String> = capabilities
-        .members()
-        .filter(|(_, value)| value.kind() != Kind::Null && value.boolean() != Some(false))
-        .filter_map(|(key, _)| key.text())
-        .map(|name| printable(&name, 60))
-        .take(64)
-        .collect();
+    let mut names = Vec::new();
+    for (key, value) in capabilities.members().take(MAX_NAMES) {
+        let name = key.text().unwrap_or_default();
+        if KNOWN.contains(&name.as_ref()) {
+            checker.want(Some(value), Kind::Object, "an object", || format!("capabilities.{name}"));
+        }
+        if value.kind() != Kind::Null && value.boolean() != Some(false) {
+            names.push(checker.redactor.printable(&name, 60));
+        }
+    }
     names.sort_unstable();
     names.dedup();
+    names.truncate(64);
     names
 }
 
 /// Which of `fields` are missing; those that are there and wrong become flaws.
-fn modern_fields(result: Value<'_>, fields: &[&'static str], checker: &mut Checker) -> Vec<&'static str> {
+fn modern_fields(result: Value<'_>, fields: &[&'static str], checker: &mut Checker<'_>) -> Vec<&'static str> {
     let mut missing = Vec::new();
     for field in fields.iter().copied() {
         let Some(value) = result.get(field) else {
@@ -245,7 +260,7 @@ fn modern_fields(result: Value<'_>, fields: &[&'static str], checker: &mut Check
         };
         let (right, wanted) = match field {
             "resultType" => (value.text().is_some_and(|t| t == "complete"), "\"complete\""),
-            "ttlMs" => (value.integer().is_some_and(|n| n >= 0), "an integer of 0 or more"),
+            "ttlMs" => (is_whole(value), "an integer of 0 or more"),
             _ => (value.text().is_some_and(|t| t == "public" || t == "private"), "\"public\" or \"private\""),
         };
         if !right {
@@ -254,4 +269,10 @@ fn modern_fields(result: Value<'_>, fields: &[&'static str], checker: &mut Check
         }
     }
     missing
+}
+
+/// Whether a number is an integer of 0 or more, as JSON Schema has it: `60000.0` is one.
+fn is_whole(value: Value<'_>) -> bool {
+    let number = std::str::from_utf8(value.raw()).ok().and_then(|raw| raw.parse::<f64>().ok());
+    value.kind() == Kind::Number && number.is_some_and(|n| n >= 0.0 && n.fract() == 0.0)
 }

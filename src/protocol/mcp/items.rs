@@ -1,7 +1,8 @@
 //! The items of a list: their names, their digests.
 
 use crate::protocol::json::{Kind, Value, write_canonical};
-use crate::words::{Digest, printable};
+use crate::protocol::Era;
+use crate::words::{Digest, Redactor};
 
 use super::ask::ListKind;
 use super::schema::{ToolFlaw, check_tool};
@@ -15,6 +16,8 @@ pub struct Item {
     /// What it is called by: a tool's or prompt's name, a resource's URI, a template's pattern;
     /// escaped and bounded.
     pub name: String,
+    /// The digest of the whole of what it is called by: two names may look alike when cut.
+    pub identity: Digest,
     /// The digest of its canonical form.
     pub digest: Digest,
     /// Its canonical form, without what is not schema.
@@ -29,7 +32,7 @@ const NOT_SCHEMA: [&str; 2] = ["_meta", "icons"];
 const NOT_SCHEMA_OF_RESOURCES: [&str; 3] = ["_meta", "icons", "size"];
 
 /// Reads one item; `None` if it is no object.
-pub(super) fn read_item(kind: ListKind, value: Value<'_>) -> Option<Item> {
+pub(super) fn read_item(kind: ListKind, era: Era, value: Value<'_>, redactor: &Redactor) -> Option<Item> {
     if value.kind() != Kind::Object {
         return None;
     }
@@ -40,10 +43,12 @@ pub(super) fn read_item(kind: ListKind, value: Value<'_>) -> Option<Item> {
     };
     let mut canonical = Vec::with_capacity(value.raw().len());
     write_canonical(value, skip, &mut canonical);
+    let name = value.get(identity).and_then(Value::text).unwrap_or_default();
     Some(Item {
-        name: value.get(identity).and_then(Value::text).map(|name| printable(&name, MAX_NAME)).unwrap_or_default(),
+        identity: Digest::of(name.as_bytes()),
+        name: redactor.printable(&name, MAX_NAME),
         digest: Digest::of(&canonical),
-        flaws: if kind == ListKind::Tools { check_tool(value) } else { Vec::new() },
+        flaws: if kind == ListKind::Tools { check_tool(value, era, redactor) } else { Vec::new() },
         canonical,
     })
 }

@@ -4,8 +4,9 @@
 
 use std::collections::HashSet;
 
+use crate::protocol::Era;
 use crate::protocol::json::{Kind, Value};
-use crate::words::printable;
+use crate::words::{Redactor, printable};
 
 /// The deepest schema that is no finding. Several clients' libraries stop at 128.
 pub const MAX_DEPTH: usize = 100;
@@ -29,20 +30,20 @@ pub enum ToolFlaw {
     TooDeep,
 }
 
-/// Flaws of one tool that are told; more of them say nothing new.
-const MAX_FLAWS: usize = 4;
+/// Flaws of one kind in one tool that are told; more of them say nothing new.
+const MAX_FLAWS: usize = 2;
 
-pub(super) fn check_tool(tool: Value<'_>) -> Vec<ToolFlaw> {
+pub(super) fn check_tool(tool: Value<'_>, era: Era, redactor: &Redactor) -> Vec<ToolFlaw> {
     let mut flaws = Vec::new();
-    for (member, object_root) in [("inputSchema", true), ("outputSchema", false)] {
+    // The root of an outputSchema may be anything from 2026-07-28 on.
+    for (member, object_root) in [("inputSchema", true), ("outputSchema", era == Era::Legacy)] {
         let Some(schema) = tool.get(member).filter(|s| s.kind() == Kind::Object) else { continue };
         let is_object = schema.get("type").and_then(Value::text).is_some_and(|t| t == "object");
         if object_root && !is_object {
             flaws.push(ToolFlaw::Invalid { pointer: format!("/{member}/type"), wanted: "\"object\"" });
         }
-        Walk { root: schema, flaws: &mut flaws, references: HashSet::new() }.run(member);
+        Walk { root: schema, flaws: &mut flaws, references: HashSet::new(), redactor }.run(member);
     }
-    flaws.truncate(MAX_FLAWS);
     flaws
 }
 
@@ -50,6 +51,7 @@ struct Walk<'w, 'd> {
     root: Value<'d>,
     flaws: &'w mut Vec<ToolFlaw>,
     references: HashSet<String>,
+    redactor: &'w Redactor,
 }
 
 /// What a value's place in a schema makes of it.
@@ -75,12 +77,12 @@ impl<'d> Walk<'_, 'd> {
                 Role::Schema => self.schema(value, &pointer, depth, &mut todo),
                 Role::Named => {
                     for (key, value) in value.members() {
-                        todo.push((value, Role::Schema, step(&pointer, &key.text().unwrap_or_default()), depth + 1));
+                        todo.push((value, Role::Schema, self.step(&pointer, &key.text().unwrap_or_default()), depth + 1));
                     }
                 }
                 Role::Several => {
                     for (n, value) in value.elements().enumerate() {
-                        todo.push((value, Role::Schema, step(&pointer, &n.to_string()), depth + 1));
+                        todo.push((value, Role::Schema, self.step(&pointer, &n.to_string()), depth + 1));
                     }
                 }
             }
@@ -102,20 +104,29 @@ impl<'d> Walk<'_, 'd> {
         for (key, value) in schema.members() {
             let key = key.text().unwrap_or_default();
             if let Some(wanted) = wrong_type(&key, value) {
-                self.invalid(&step(pointer, &key), wanted);
+                self.invalid(&self.step(pointer, &key), wanted);
                 continue;
             }
             if key == "$ref" {
                 self.references.extend(value.text().map(Into::into));
             }
             if let Some(role) = role_of(&key, value) {
-                todo.push((value, role, step(pointer, &key), depth + 1));
+                todo.push((value, role, self.step(pointer, &key), depth + 1));
             }
         }
     }
 
+    fn step(&self, pointer: &str, key: &str) -> String {
+        if pointer.len() > 300 {
+            return pointer.to_owned();
+        }
+        let key = self.redactor.redact_str(key).replace('~', "~0").replace('/', "~1");
+        format!("{pointer}/{}", printable(&key, 60))
+    }
+
     fn invalid(&mut self, pointer: &str, wanted: &'static str) {
-        if self.flaws.len() < MAX_FLAWS {
+        let told = self.flaws.iter().filter(|f| matches!(f, ToolFlaw::Invalid { .. })).count();
+        if told < MAX_FLAWS {
             self.flaws.push(ToolFlaw::Invalid { pointer: pointer.to_owned(), wanted });
         }
     }
@@ -132,18 +143,12 @@ impl<'d> Walk<'_, 'd> {
             } else {
                 anchors.get_or_insert_with(|| anchors_in(self.root)).contains(&fragment)
             };
-            if !alive && self.flaws.len() < MAX_FLAWS && !has_inner_id(self.root) {
-                self.flaws.push(ToolFlaw::DeadRef { reference: printable(reference, 120) });
+            let told = self.flaws.iter().filter(|f| matches!(f, ToolFlaw::DeadRef { .. })).count();
+            if !alive && told < MAX_FLAWS && !has_inner_id(self.root) {
+                self.flaws.push(ToolFlaw::DeadRef { reference: self.redactor.printable(reference, 120) });
             }
         }
     }
-}
-
-fn step(pointer: &str, key: &str) -> String {
-    if pointer.len() > 300 {
-        return pointer.to_owned();
-    }
-    format!("{pointer}/{}", printable(&key.replace('~', "~0").replace('/', "~1"), 60))
 }
 
 /// What the keyword `key` wants, if `value` is not it.

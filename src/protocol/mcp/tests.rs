@@ -1,9 +1,10 @@
 use super::*;
 use crate::protocol::json::Doc;
 use crate::protocol::{Era, LATEST_MODERN};
+use crate::words::Redactor;
 
 fn list(kind: ListKind, era: Era, text: &str) -> ListPage {
-    read_list(kind, era, Doc::parse(text.as_bytes()).unwrap().root())
+    read_list(kind, era, Doc::parse(text.as_bytes()).unwrap().root(), &Redactor::default())
 }
 
 fn flaws(page: &[Flaw]) -> Vec<String> {
@@ -37,11 +38,11 @@ fn what_we_send_is_one_line_each_with_its_own_id() {
 
 #[test]
 fn a_discover_result_is_told_from_any_other() {
-    let read = |text: &str| read_discover(Doc::parse(text.as_bytes()).unwrap().root());
+    let read = |text: &str| read_discover(Doc::parse(text.as_bytes()).unwrap().root(), &Redactor::default());
     assert_eq!(read("{}"), None);
     assert_eq!(read(r#"{"supportedVersions":"2026-07-28"}"#), None);
     let full = read(
-        r#"{"resultType":"complete","ttlMs":0,"cacheScope":"public","supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"logging":null},
+        r#"{"resultType":"complete","ttlMs":0,"cacheScope":"public","supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"x":null},
             "_meta":{"io.modelcontextprotocol/serverInfo":{"name":"n","version":""}}}"#,
     )
     .unwrap();
@@ -55,7 +56,7 @@ fn a_discover_result_is_told_from_any_other() {
 
 #[test]
 fn an_initialize_result_is_read_as_far_as_it_goes() {
-    let read = |text: &str| read_initialize(Doc::parse(text.as_bytes()).unwrap().root());
+    let read = |text: &str| read_initialize(Doc::parse(text.as_bytes()).unwrap().root(), &Redactor::default());
     let whole = read(r#"{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s\u001b[31m","version":"1"}}"#);
     assert!(whole.flaws.is_empty() && whole.greeting.offers(ListKind::Tools) && !whole.greeting.offers(ListKind::Prompts));
     assert_eq!(whole.greeting.server.unwrap().name, "s\\x1b[31m");

@@ -124,17 +124,22 @@ pub(super) fn read_doc(doc: &Doc<'_>, raw: &[u8], sink: &mut dyn FnMut(Piece<'_>
     }
     let odd = &doc.oddities;
     if let Some(at) = odd.non_finite {
-        sink(Piece::Fault(Fault::NonFinite { at }, &raw[at.saturating_sub(40)..]));
+        sink(Piece::Fault(Fault::NonFinite { at }, raw));
     }
     if let Some(at) = odd.lone_surrogate {
-        sink(Piece::Fault(Fault::LoneSurrogate { at }, &raw[at.saturating_sub(40)..]));
+        sink(Piece::Fault(Fault::LoneSurrogate { at }, raw));
     }
     if let Some(pointer) = &odd.duplicate_key {
         sink(Piece::Fault(Fault::DuplicateKey { pointer: pointer.clone() }, raw));
     }
     match message {
         Some(message) => sink(Piece::Message(message, raw)),
-        None => sink(Piece::Batch(root.elements().filter_map(Message::read).collect(), raw)),
+        None => {
+            if let Some(rubbish) = root.elements().find(|e| Message::read(*e).is_none()) {
+                sink(Piece::Fault(Fault::NotJsonRpc, rubbish.raw()));
+            }
+            sink(Piece::Batch(root.elements().filter_map(Message::read).collect(), raw));
+        }
     }
 }
 

@@ -15,7 +15,7 @@ pub enum Id {
     Text(String),
     /// `null`.
     Null,
-    /// What no id may be (a fraction, a boolean…), as it was written, bounded and escaped.
+    /// What no id may be: a number or a boolean as it was written, or what else it is.
     Other(String),
 }
 
@@ -24,10 +24,11 @@ impl Id {
         match value.kind() {
             Kind::Null => Id::Null,
             Kind::String => Id::Text(value.text().map(Cow::into_owned).unwrap_or_default()),
-            Kind::Number | Kind::NonFinite | Kind::Bool | Kind::Array | Kind::Object => match value.integer() {
+            Kind::Number | Kind::NonFinite | Kind::Bool => match value.integer() {
                 Some(n) => Id::Integer(n),
                 None => Id::Other(printable(&String::from_utf8_lossy(value.raw()), 40)),
             },
+            Kind::Array | Kind::Object => Id::Other(value.kind().word().to_owned()),
         }
     }
 }
@@ -144,7 +145,8 @@ impl<'d> Parts<'d> {
     fn means_to_be_a_message(&self) -> bool {
         let method = self.method.and_then(Value::text);
         let speaks_mcp = method.is_some_and(|m| m.contains('/') && !m.starts_with('/') || m == "initialize" || m == "ping");
-        let answers = self.id.is_some() && (self.result.is_some() || self.error.is_some());
+        let is_object = |value: Option<Value<'_>>| value.is_some_and(|v| v.kind() == Kind::Object);
+        let answers = self.id.is_some() && (is_object(self.result) || is_object(self.error));
         self.version.is_some() || answers || speaks_mcp
     }
 
