@@ -1,4 +1,5 @@
 //! `stdiowatch check`, as its users run it: reports, exit statuses, bad input, signals.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests run programs, read clocks and panic")]
 
 mod common;
 
@@ -8,7 +9,8 @@ use std::time::Duration;
 use common::*;
 use serde_json::Value;
 
-const SHORT: [&str; 10] = ["--startup-timeout", "2s", "--request-timeout", "1s", "--total-timeout", "15s", "--eof-grace", "500ms", "--term-grace", "500ms"];
+const SHORT: [&str; 10] =
+    ["--startup-timeout", "2s", "--request-timeout", "1s", "--total-timeout", "15s", "--eof-grace", "500ms", "--term-grace", "500ms"];
 
 /// Checks the sample server `kind`, as JSON.
 fn check(kind: &str) -> (Output, Value) {
@@ -72,12 +74,16 @@ fn the_report_has_what_the_interface_promises() {
     ] {
         assert_eq!(report.pointer(pointer), Some(&wanted), "{pointer} in {report:#}");
     }
-    for pointer in ["/timings/spawn_ms", "/timings/startup_ms", "/timings/list_ms", "/timings/shutdown_ms", "/timings/total_ms", "/usage/cpu_seconds"] {
+    for pointer in ["/timings/spawn_ms", "/timings/startup_ms", "/timings/list_ms", "/timings/shutdown_ms", "/timings/total_ms", "/usage/cpu_seconds"]
+    {
         assert!(report.pointer(pointer).unwrap().as_f64().unwrap() >= 0.0, "{pointer} in {report:#}");
     }
     assert_eq!((&report["given"]["env_mode"], &report["given"]["stdio"]), (&"sdk".into(), &"pipe".into()));
     let names: Vec<&str> = report["given"]["env"].as_array().unwrap().iter().map(|n| n.as_str().unwrap()).collect();
-    assert!(names.contains(&"PATH") && names.iter().all(|n| ["HOME", "LOGNAME", "PATH", "SHELL", "STDIOWATCH_TREE", "TERM", "USER"].contains(n)), "{names:?}");
+    assert!(
+        names.contains(&"PATH") && names.iter().all(|n| ["HOME", "LOGNAME", "PATH", "SHELL", "STDIOWATCH_TREE", "TERM", "USER"].contains(n)),
+        "{names:?}"
+    );
     assert!(report["usage"]["max_rss_bytes"].as_u64().unwrap() > 500_000);
     assert_eq!(report["schema"]["sha256"].as_str().unwrap().len(), 64);
     assert!(report["io"]["messages"].as_u64().unwrap() >= 5);

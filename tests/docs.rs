@@ -1,5 +1,6 @@
 //! The documentation's tables are the code's. `STDIOWATCH_WRITE_DOCS=1 cargo test --test docs` writes
 //! them anew.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests run programs, read clocks and panic")]
 
 use std::fmt::Write as _;
 use std::fs;
@@ -76,7 +77,10 @@ fn the_readme_names_only_metrics_options_and_paths_that_exist() {
             String::from_utf8(output.stdout).unwrap()
         })
         .collect();
-    for option in text.split(|c: char| !(c.is_alphanumeric() || c == '-')).filter(|w| w.starts_with("--") && w.ends_with(char::is_alphabetic) && *w != "--release") {
+    for option in text
+        .split(|c: char| !(c.is_alphanumeric() || c == '-'))
+        .filter(|w| w.starts_with("--") && w.ends_with(char::is_alphabetic) && *w != "--release")
+    {
         assert!(help.contains(option), "README names {option}");
     }
     for path in text.split('`').filter(|w| w.ends_with('/') || w.ends_with(".md")).filter(|w| !w.starts_with('/') && !w.contains(' ')) {

@@ -1,4 +1,5 @@
 //! What takes longer than a test should: run by CI, with `cargo test --test endurance -- --ignored --nocapture`.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests run programs, read clocks and panic")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! The house rules of docs/architecture.md, held against the source.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests run programs, read clocks and panic")]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -62,7 +63,9 @@ fn files() -> Vec<(String, String, Vec<String>)> {
 
 /// The rooms that a line names, as `crate::ROOM` or in `crate::{ROOM, …}`.
 fn rooms_named(line: &str) -> Vec<&str> {
-    line.match_indices("crate::").filter_map(|(at, found)| line[at + found.len()..].split(|c: char| !(c.is_alphanumeric() || c == '_')).next()).collect()
+    line.match_indices("crate::")
+        .filter_map(|(at, found)| line[at + found.len()..].split(|c: char| !(c.is_alphanumeric() || c == '_')).next())
+        .collect()
 }
 
 #[test]

@@ -1,4 +1,5 @@
 //! `stdiowatch serve`, as its users run it.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests run programs, read clocks and panic")]
 
 mod common;
 
@@ -21,7 +22,11 @@ fn a_sound_server_becomes_healthy_and_a_broken_one_does_not() {
     assert_eq!(serving.get("/health/nobody").0, 404);
     assert_eq!(serving.get("/livez").0, 200);
     let metrics = serving.get("/metrics").1;
-    for line in ["stdiowatch_up{server=\"sound\"} 1", "stdiowatch_up{server=\"banner\"} 0", "stdiowatch_probe_failures_total{server=\"banner\",reason=\"timeout\"} 0"] {
+    for line in [
+        "stdiowatch_up{server=\"sound\"} 1",
+        "stdiowatch_up{server=\"banner\"} 0",
+        "stdiowatch_probe_failures_total{server=\"banner\",reason=\"timeout\"} 0",
+    ] {
         assert!(metrics.lines().any(|l| l == line), "{line} is not in\n{metrics}");
     }
 }

@@ -34,7 +34,8 @@ struct Expect {
 /// In words, with what would be right.
 pub(super) fn parse(text: &str) -> Result<Call, String> {
     let written = if text.trim_start().starts_with('{') {
-        serde_json::from_str(text).map_err(|error| format!("{error}; write {{\"tool\": NAME, \"arguments\": {{…}}, \"expect\": {{\"contains\": TEXT}}}}"))?
+        serde_json::from_str(text)
+            .map_err(|error| format!("{error}; write {{\"tool\": NAME, \"arguments\": {{…}}, \"expect\": {{\"contains\": TEXT}}}}"))?
     } else {
         Written { tool: text.to_owned(), arguments: Map::new(), expect: Expect::default(), insist: false }
     };
@@ -60,10 +61,16 @@ mod tests {
     #[test]
     fn a_call_is_a_name_or_what_the_configuration_says() {
         assert_eq!(parse("echo").unwrap().arguments, "{}");
-        let call = parse(r#"{"tool":"add","arguments":{"a":2},"expect":{"contains":"5","equals":{"/structuredContent/sum":5}},"insist":true}"#).unwrap();
+        let call =
+            parse(r#"{"tool":"add","arguments":{"a":2},"expect":{"contains":"5","equals":{"/structuredContent/sum":5}},"insist":true}"#).unwrap();
         assert_eq!((call.arguments.as_str(), call.contains.as_deref(), call.insist), (r#"{"a":2}"#, Some("5"), true));
         assert_eq!(call.equals, [("/structuredContent/sum".to_owned(), "5".to_owned())]);
-        for (text, word) in [("{", "EOF"), (r#"{"tool":"a","argument":{}}"#, "argument"), (r#"{"tool":""}"#, "empty"), (r#"{"tool":"a","expect":{"equals":{"x":1}}}"#, "pointer")] {
+        for (text, word) in [
+            ("{", "EOF"),
+            (r#"{"tool":"a","argument":{}}"#, "argument"),
+            (r#"{"tool":""}"#, "empty"),
+            (r#"{"tool":"a","expect":{"equals":{"x":1}}}"#, "pointer"),
+        ] {
             let error = parse(text).unwrap_err();
             assert!(error.contains(word), "{text}: {error}");
         }

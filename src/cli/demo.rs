@@ -28,11 +28,8 @@ pub(super) fn servers(interval: Duration) -> anyhow::Result<Vec<Watched>> {
     let kinds = Kind::ALL.iter().filter(|kind| **kind != Kind::Flood);
     kinds
         .map(|kind| {
-            let spec = LaunchSpec {
-                command: command.clone(),
-                args: vec!["sample-server".to_owned(), kind.name().to_owned()],
-                ..LaunchSpec::default()
-            };
+            let spec =
+                LaunchSpec { command: command.clone(), args: vec!["sample-server".to_owned(), kind.name().to_owned()], ..LaunchSpec::default() };
             let name = ServerName::new(kind.name()).context("a sample's name")?;
             Ok(Watched { times, ..Watched::new(name, spec, interval) })
         })

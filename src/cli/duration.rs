@@ -58,7 +58,16 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said() {
-        for (text, word) in [("5", "unit is missing"), ("-5s", "negative"), ("5 s", "no unit"), ("s", "no number"), ("", "unit is missing"), ("99999h", "year"), ("1e400s", "no unit"), ("1.2.3s", "no number")] {
+        for (text, word) in [
+            ("5", "unit is missing"),
+            ("-5s", "negative"),
+            ("5 s", "no unit"),
+            ("s", "no number"),
+            ("", "unit is missing"),
+            ("99999h", "year"),
+            ("1e400s", "no unit"),
+            ("1.2.3s", "no number"),
+        ] {
             let error = parse(text).unwrap_err();
             assert!(error.contains(word), "{text}: {error}");
         }

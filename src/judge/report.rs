@@ -265,9 +265,7 @@ pub fn judge(name: &ServerName, started_at: String, observation: &Observation, r
         reason: (verdict == Verdict::Fail).then_some(reason).flatten(),
         era: launch.filter(|l| l.ready.is_some()).map(|l| l.opening),
         protocol_version: launch.and_then(|l| l.version.clone()).filter(|v| !v.is_empty()),
-        server_info: launch
-            .and_then(|l| l.greeting.server.as_ref())
-            .map(|s| ServerIdentity { name: s.name.clone(), version: s.version.clone() }),
+        server_info: launch.and_then(|l| l.greeting.server.as_ref()).map(|s| ServerIdentity { name: s.name.clone(), version: s.version.clone() }),
         capabilities: launch.map(|l| l.greeting.capabilities.clone()).unwrap_or_default(),
         given: None,
         spawns: observation.launches.iter().filter(|l| l.spawned.is_some()).count(),
@@ -299,14 +297,7 @@ fn find(case: Case<'_>) -> (Vec<Finding>, Option<Reason>) {
             if severity == Severity::Fail {
                 reason.get_or_insert(check.reason());
             }
-            Finding {
-                code: check.code,
-                severity,
-                phase: found.phase,
-                message: found.message,
-                evidence: bounded(found.evidence),
-                times: found.times,
-            }
+            Finding { code: check.code, severity, phase: found.phase, message: found.message, evidence: bounded(found.evidence), times: found.times }
         })
         .collect();
     (findings, reason)

@@ -78,7 +78,10 @@ fn codes(report: &Report) -> Vec<&'static str> {
 fn a_sound_server_passes_without_a_finding() {
     let report = report(&with(|_| {}));
     assert_eq!((report.verdict, report.reason, codes(&report)), (Verdict::Pass, None, vec![]));
-    assert_eq!(report.timings, Timings { spawn_ms: Some(1.0), startup_ms: Some(50.0), list_ms: Some(30.0), call_ms: None, shutdown_ms: Some(10.0), total_ms: 100.0 });
+    assert_eq!(
+        report.timings,
+        Timings { spawn_ms: Some(1.0), startup_ms: Some(50.0), list_ms: Some(30.0), call_ms: None, shutdown_ms: Some(10.0), total_ms: 100.0 }
+    );
     assert_eq!(report.lists.tools, Some(1));
 }
 
@@ -150,27 +153,59 @@ fn everything() -> Vec<What> {
     let message = Redactor::default().excerpt(b"no");
     let timeout = |limit, lines| Timeout { asked, limit, waited: Duration::from_secs(1), lines, unfinished: 0, newline_missing: false };
     let lines = [
-        Fault::Noise, Fault::NotJsonRpc, Fault::Glued { at: 1, after: 0 }, Fault::MultiLine { lines: 2 }, Fault::LspFraming, Fault::NotUtf8 { at: 0 },
-        Fault::Bom, Fault::NonFinite { at: 0 }, Fault::LoneSurrogate { at: 0 }, Fault::DuplicateKey { pointer: name() }, Fault::TooLong { limit: 9 },
-        Fault::TooManyValues, Fault::CrLf, Fault::Blank,
+        Fault::Noise,
+        Fault::NotJsonRpc,
+        Fault::Glued { at: 1, after: 0 },
+        Fault::MultiLine { lines: 2 },
+        Fault::LspFraming,
+        Fault::NotUtf8 { at: 0 },
+        Fault::Bom,
+        Fault::NonFinite { at: 0 },
+        Fault::LoneSurrogate { at: 0 },
+        Fault::DuplicateKey { pointer: name() },
+        Fault::TooLong { limit: 9 },
+        Fault::TooManyValues,
+        Fault::CrLf,
+        Fault::Blank,
     ];
     let mut all: Vec<What> = lines.into_iter().map(What::Line).collect();
     all.extend([
-        What::Batch, What::Echo { method: "initialize" }, What::OutputLimit { limit: 9 }, What::Unterminated { length: 3 }, What::Malformed { problem: "x" },
-        What::IdMismatch { wanted: Some(name()), got: name() }, What::IdMismatch { wanted: None, got: name() }, What::DuplicateReply { id: name() },
-        What::ReplyToNotification { code: Some(-32601) }, What::ServerRequest { method: name() }, What::NotificationFirst { method: name() },
+        What::Batch,
+        What::Echo { method: "initialize" },
+        What::OutputLimit { limit: 9 },
+        What::Unterminated { length: 3 },
+        What::Malformed { problem: "x" },
+        What::IdMismatch { wanted: Some(name()), got: name() },
+        What::IdMismatch { wanted: None, got: name() },
+        What::DuplicateReply { id: name() },
+        What::ReplyToNotification { code: Some(-32601) },
+        What::ServerRequest { method: name() },
+        What::NotificationFirst { method: name() },
         What::Refused { asked, code: Some(-32603), message: message.clone() },
         What::Refused { asked: Asked::Initialize, code: None, message: message.clone() },
         What::Refused { asked: Asked::List(ListKind::Prompts), code: Some(1), message },
         What::Flawed { asked, flaw: Flaw { path: name(), wanted: "a string", got: "nothing" } },
-        What::MissingFields { asked, names: vec!["ttlMs"] }, What::Contradiction { version: name() }, What::NoCommonVersion { server: vec![] },
-        What::Timeout(timeout(Limit::Phase, 0)), What::Timeout(timeout(Limit::Phase, 2)), What::Timeout(timeout(Limit::Total, 0)),
-        What::Exited { asked, exit: Exit::Code(0), after_reply: false, held: false }, What::Exited { asked, exit: Exit::Signal(11), after_reply: true, held: true },
-        What::StdoutClosed { asked }, What::StdinClosed { asked }, What::CursorLoop { list }, What::Incomplete { list, why: "x" },
-        What::ChangedLoop { list }, What::LateTools { tools: 1 }, What::Volatile { list, item: name(), pointer: String::new() },
+        What::MissingFields { asked, names: vec!["ttlMs"] },
+        What::Contradiction { version: name() },
+        What::NoCommonVersion { server: vec![] },
+        What::Timeout(timeout(Limit::Phase, 0)),
+        What::Timeout(timeout(Limit::Phase, 2)),
+        What::Timeout(timeout(Limit::Total, 0)),
+        What::Exited { asked, exit: Exit::Code(0), after_reply: false, held: false },
+        What::Exited { asked, exit: Exit::Signal(11), after_reply: true, held: true },
+        What::StdoutClosed { asked },
+        What::StdinClosed { asked },
+        What::CursorLoop { list },
+        What::Incomplete { list, why: "x" },
+        What::ChangedLoop { list },
+        What::LateTools { tools: 1 },
+        What::Volatile { list, item: name(), pointer: String::new() },
         What::Tool { name: name(), flaw: ToolFlaw::Invalid { pointer: name(), wanted: "x" } },
-        What::Tool { name: name(), flaw: ToolFlaw::DeadRef { reference: name() } }, What::Tool { name: name(), flaw: ToolFlaw::TooDeep },
-        What::DuplicateName { list, name: name() }, What::ReplyAfterEof { asked }, What::CallFailed { tool: name(), why: name() },
+        What::Tool { name: name(), flaw: ToolFlaw::DeadRef { reference: name() } },
+        What::Tool { name: name(), flaw: ToolFlaw::TooDeep },
+        What::DuplicateName { list, name: name() },
+        What::ReplyAfterEof { asked },
+        What::CallFailed { tool: name(), why: name() },
     ]);
     all
 }
@@ -387,7 +422,14 @@ fn a_timeout_on_a_busy_host_is_not_the_servers() {
     let timed_out = |queued: u64, cpu: u64| {
         report(&with(|launch| {
             let waited = Duration::from_secs(10);
-            launch.seen.push(seen(What::Timeout(Timeout { asked: Asked::Initialize, limit: Limit::Phase, waited, lines: 0, unfinished: 0, newline_missing: false })));
+            launch.seen.push(seen(What::Timeout(Timeout {
+                asked: Asked::Initialize,
+                limit: Limit::Phase,
+                waited,
+                lines: 0,
+                unfinished: 0,
+                newline_missing: false,
+            })));
             launch.end.as_mut().unwrap().usage = Usage { queued: Duration::from_secs(queued), cpu: Duration::from_secs(cpu), ..Usage::default() };
         }))
     };
@@ -404,7 +446,14 @@ fn a_launcher_that_is_still_fetching_says_nothing_about_the_server() {
             let waited = Duration::from_secs(120);
             launch.fetches = fetches;
             launch.io.stdout_bytes = stdout_bytes;
-            launch.seen.push(seen(What::Timeout(Timeout { asked: Asked::Initialize, limit: Limit::Phase, waited, lines: 0, unfinished: 0, newline_missing: false })));
+            launch.seen.push(seen(What::Timeout(Timeout {
+                asked: Asked::Initialize,
+                limit: Limit::Phase,
+                waited,
+                lines: 0,
+                unfinished: 0,
+                newline_missing: false,
+            })));
             launch.end.as_mut().unwrap().usage = Usage { processes, ..Usage::default() };
         }))
         .verdict

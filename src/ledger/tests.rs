@@ -94,9 +94,22 @@ fn harmful(severity: Option<Severity>) -> Report {
     let peers = Peers { looked: true, died: vec![7], ..Peers::default() };
     let rules = Rules { severity: severity.map(|s| (PEER_HARMED.to_owned(), s)).into_iter().collect(), ..Rules::default() };
     let launch = Launch {
-        opening: Era::Legacy, started: At::START, spawned: None, failure: None, first_reply: None, ready: None, listed: None, version: None,
-        greeting: Greeting::default(), lists: vec![], called: None,
-        fetches: Default::default(), seen: vec![], io: Io::default(), stderr_tail: String::new(), end: None,
+        opening: Era::Legacy,
+        started: At::START,
+        spawned: None,
+        failure: None,
+        first_reply: None,
+        ready: None,
+        listed: None,
+        version: None,
+        greeting: Greeting::default(),
+        lists: vec![],
+        called: None,
+        fetches: Default::default(),
+        seen: vec![],
+        io: Io::default(),
+        stderr_tail: String::new(),
+        end: None,
     };
     let observation = Observation { launches: vec![launch], judged: 0, total: Duration::from_secs(1), cancelled: false, peers };
     judge(&ServerName::new("s").unwrap(), String::new(), &observation, &rules, None)

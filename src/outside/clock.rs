@@ -11,6 +11,7 @@ use crate::words::Moment;
 ///
 /// Time in suspension counts (`CLOCK_BOOTTIME`): a verdict from before a night's sleep is old.
 #[must_use]
+#[expect(clippy::disallowed_methods, reason = "this is the one place")]
 pub fn now() -> Moment {
     Moment { up: up(), unix_ms: Timestamp::now().as_millisecond() }
 }

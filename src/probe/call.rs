@@ -100,7 +100,9 @@ mod tests {
             let told = disappointment(&call, result).unwrap();
             assert!(told.contains(word), "{told}");
         }
-        assert!(disappointment(&call(None, &[]), r#"{"isError":true,"content":[{"type":"text","text":"no database"}]}"#).unwrap().contains("no database"));
+        assert!(
+            disappointment(&call(None, &[]), r#"{"isError":true,"content":[{"type":"text","text":"no database"}]}"#).unwrap().contains("no database")
+        );
         assert!(disappointment(&call(None, &[]), r#"{"resultType":"input_required"}"#).is_some());
     }
 }

@@ -308,7 +308,13 @@ fn volatile(list: ListKind, before: &[Item], after: &[Item]) -> Vec<What> {
         let mut keyed = BTreeMap::new();
         let mut last = None;
         for item in sorted {
-            let nth = if let Some((identity, n)) = last && identity == item.identity { n + 1 } else { 0 };
+            let nth = if let Some((identity, n)) = last
+                && identity == item.identity
+            {
+                n + 1
+            } else {
+                0
+            };
             last = Some((item.identity, nth));
             keyed.insert((item.name.as_str(), item.identity, nth), item);
         }

@@ -17,12 +17,10 @@ mod tape;
 
 pub use call::Call;
 pub use machine::{Effect, Input, Machine};
-pub use observation::{
-    Asked, End, EndedBy, Io, Launch, Limit, ListSeen, Observation, Peers, Phase, Seen, Timeout, What,
-};
+pub use observation::{Asked, End, EndedBy, Io, Launch, Limit, ListSeen, Observation, Peers, Phase, Seen, Timeout, What};
 pub use plan::{EraChoice, Fetches, Limits, Plan, Times};
-pub use tape::{Happening, Recording, Tape, TapeError};
 pub use process::{Exit, LaunchError, Leftover, Swept, Usage};
+pub use tape::{Happening, Recording, Tape, TapeError};
 
 #[cfg(test)]
 mod tests;

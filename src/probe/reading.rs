@@ -257,7 +257,16 @@ impl Session {
     }
 
     #[allow(clippy::too_many_arguments, reason = "one reply, with all that is known of it")]
-    fn discover_refused(&mut self, now: At, place: Place, code: Option<i64>, data: Option<Value<'_>>, what: What, bytes: &[u8], effects: &mut VecDeque<Effect>) {
+    fn discover_refused(
+        &mut self,
+        now: At,
+        place: Place,
+        code: Option<i64>,
+        data: Option<Value<'_>>,
+        what: What,
+        bytes: &[u8],
+        effects: &mut VecDeque<Effect>,
+    ) {
         self.note_at(now, Some(place), what, bytes);
         match code {
             Some(UNSUPPORTED_VERSION) => {
@@ -278,7 +287,16 @@ impl Session {
     }
 
     #[allow(clippy::too_many_arguments, reason = "one reply, with all that is known of it")]
-    fn initialize_refused(&mut self, now: At, place: Place, code: Option<i64>, data: Option<Value<'_>>, what: What, bytes: &[u8], effects: &mut VecDeque<Effect>) {
+    fn initialize_refused(
+        &mut self,
+        now: At,
+        place: Place,
+        code: Option<i64>,
+        data: Option<Value<'_>>,
+        what: What,
+        bytes: &[u8],
+        effects: &mut VecDeque<Effect>,
+    ) {
         self.note_at(now, Some(place), what, bytes);
         let supported = self.supported_versions(data);
         if supported.iter().any(|v| v == LATEST_LEGACY) {

@@ -275,7 +275,8 @@ mod tests {
     #[test]
     fn the_grid_lies_where_the_name_says_and_leaves_room_after_the_first_probe() {
         for (n, first) in [100, 130, 155, 170].into_iter().enumerate() {
-            let server = Watched::new(crate::words::ServerName::of_command(&format!("server-{n}")), crate::outside::process::LaunchSpec::default(), s(60));
+            let server =
+                Watched::new(crate::words::ServerName::of_command(&format!("server-{n}")), crate::outside::process::LaunchSpec::default(), s(60));
             let second = first_point(&server, s(first)) + s(60);
             assert!(second >= s(first + 30) && second < s(first + 90), "{second:?}");
             assert_eq!(first_point(&server, s(first)), first_point(&server, s(first + 600)) - s(600));

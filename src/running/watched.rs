@@ -79,11 +79,7 @@ impl Watched {
         let times = &self.times;
         Terms {
             interval: self.interval,
-            timeouts: vec![
-                (Phase::Handshake, times.startup),
-                (Phase::List, times.request),
-                (Phase::Shutdown, times.eof_grace + times.term_grace),
-            ],
+            timeouts: vec![(Phase::Handshake, times.startup), (Phase::List, times.request), (Phase::Shutdown, times.eof_grace + times.term_grace)],
             total: times.total,
             failures: 1,
             successes: 1,
@@ -152,7 +148,8 @@ mod tests {
 
     #[test]
     fn a_cold_start_that_was_too_long_is_given_more_time() {
-        let server = Watched::new(ServerName::of_command("npx"), LaunchSpec { command: "npx".into(), ..LaunchSpec::default() }, Duration::from_secs(60));
+        let server =
+            Watched::new(ServerName::of_command("npx"), LaunchSpec { command: "npx".into(), ..LaunchSpec::default() }, Duration::from_secs(60));
         let total = |cold_starts, launched| server.plan(Known { cold_starts, launched, era: None }, false).times.total.as_secs();
         assert_eq!((total(0, false), total(1, false), total(2, false), total(9, false), total(9, true)), (180, 360, 720, 1440, 180));
     }

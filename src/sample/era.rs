@@ -18,8 +18,7 @@ const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
-const INSTRUCTIONS: &str =
-    "A sample server that comes with stdiowatch. Its tools are harmless and keep no state.";
+const INSTRUCTIONS: &str = "A sample server that comes with stdiowatch. Its tools are harmless and keep no state.";
 const TTL_MS: u64 = 300_000;
 
 /// The era whose rules one request is answered by.
@@ -32,11 +31,7 @@ pub(super) enum Era {
 impl Era {
     /// The era that a request chooses, where the server speaks both.
     pub(super) fn chosen_by(method: &str, params: &Params) -> Self {
-        let names_version = || {
-            params
-                .get("_meta")
-                .is_some_and(|meta| meta.get(PROTOCOL_VERSION).is_some())
-        };
+        let names_version = || params.get("_meta").is_some_and(|meta| meta.get(PROTOCOL_VERSION).is_some());
         match method {
             "initialize" => Self::Legacy,
             "server/discover" => Self::Modern,
@@ -61,14 +56,9 @@ pub(super) fn initialize(params: &Params) -> Result<Value, Refusal> {
         return Err(Refusal::invalid_params("capabilities has to be an object"));
     }
     if !params.get("clientInfo").is_some_and(is_implementation) {
-        return Err(Refusal::invalid_params(
-            "clientInfo has to be an object with a name and a version",
-        ));
+        return Err(Refusal::invalid_params("clientInfo has to be an object with a name and a version"));
     }
-    let version = LEGACY
-        .into_iter()
-        .find(|known| *known == requested)
-        .unwrap_or(LATEST_LEGACY);
+    let version = LEGACY.into_iter().find(|known| *known == requested).unwrap_or(LATEST_LEGACY);
     Ok(json!({
         "protocolVersion": version,
         "capabilities": capabilities(),
@@ -81,11 +71,8 @@ pub(super) fn initialize(params: &Params) -> Result<Value, Refusal> {
 pub(super) fn refuse_initialize(params: &Params) -> Refusal {
     match requested_version(params) {
         // "Unsupported" would contradict the list of versions: it is the method that does not exist there.
-        Ok(requested) if MODERN.contains(&requested) => Refusal::new(
-            METHOD_NOT_FOUND,
-            format!("Method not found: {requested} has no initialize"),
-        )
-        .with_data(json!({"supported": MODERN, "requested": requested})),
+        Ok(requested) if MODERN.contains(&requested) => Refusal::new(METHOD_NOT_FOUND, format!("Method not found: {requested} has no initialize"))
+            .with_data(json!({"supported": MODERN, "requested": requested})),
         Ok(requested) => unsupported_version(requested),
         Err(refusal) => refusal.with_data(json!({"supported": MODERN})),
     }
@@ -106,22 +93,16 @@ pub(super) fn check_meta(params: &Params) -> Result<(), Refusal> {
         return Err(Refusal::invalid_params("_meta is missing"));
     };
     let Some(version) = meta.get(PROTOCOL_VERSION).and_then(Value::as_str) else {
-        return Err(Refusal::invalid_params(format!(
-            "_meta has no {PROTOCOL_VERSION}"
-        )));
+        return Err(Refusal::invalid_params(format!("_meta has no {PROTOCOL_VERSION}")));
     };
     if !MODERN.contains(&version) {
         return Err(unsupported_version(version));
     }
     if !meta.get(CLIENT_CAPABILITIES).is_some_and(Value::is_object) {
-        return Err(Refusal::invalid_params(format!(
-            "_meta has no {CLIENT_CAPABILITIES}"
-        )));
+        return Err(Refusal::invalid_params(format!("_meta has no {CLIENT_CAPABILITIES}")));
     }
     if !meta.get(CLIENT_INFO).is_none_or(is_implementation) {
-        return Err(Refusal::invalid_params(format!(
-            "{CLIENT_INFO} has to have a name and a version"
-        )));
+        return Err(Refusal::invalid_params(format!("{CLIENT_INFO} has to have a name and a version")));
     }
     Ok(())
 }
@@ -141,21 +122,15 @@ pub(super) fn seal(method: &str, mut result: Value) -> Value {
 }
 
 fn requested_version(params: &Params) -> Result<&str, Refusal> {
-    params
-        .get("protocolVersion")
-        .and_then(Value::as_str)
-        .ok_or_else(|| Refusal::invalid_params("protocolVersion has to be a string"))
+    params.get("protocolVersion").and_then(Value::as_str).ok_or_else(|| Refusal::invalid_params("protocolVersion has to be a string"))
 }
 
 fn unsupported_version(requested: &str) -> Refusal {
-    Refusal::new(UNSUPPORTED_PROTOCOL_VERSION, "Unsupported protocol version")
-        .with_data(json!({"supported": MODERN, "requested": requested}))
+    Refusal::new(UNSUPPORTED_PROTOCOL_VERSION, "Unsupported protocol version").with_data(json!({"supported": MODERN, "requested": requested}))
 }
 
 fn is_implementation(value: &Value) -> bool {
-    ["name", "version"]
-        .iter()
-        .all(|member| value.get(member).is_some_and(Value::is_string))
+    ["name", "version"].iter().all(|member| value.get(member).is_some_and(Value::is_string))
 }
 
 fn server_info() -> Value {

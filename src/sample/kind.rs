@@ -77,56 +77,23 @@ impl Kind {
 
     fn words(self) -> (&'static str, &'static str) {
         match self {
-            Kind::Sound => (
-                "sound",
-                "sound: the legacy revisions, 2024-11-05 to 2025-11-25",
-            ),
-            Kind::SoundModern => (
-                "sound-modern",
-                "sound: the modern revision 2026-07-28 only, refuses initialize",
-            ),
-            Kind::SoundDual => (
-                "sound-dual",
-                "sound: the modern revision and the legacy ones, as the client opens",
-            ),
+            Kind::Sound => ("sound", "sound: the legacy revisions, 2024-11-05 to 2025-11-25"),
+            Kind::SoundModern => ("sound-modern", "sound: the modern revision 2026-07-28 only, refuses initialize"),
+            Kind::SoundDual => ("sound-dual", "sound: the modern revision and the legacy ones, as the client opens"),
             Kind::Paged => ("paged", "sound: lists five tools in pages of two"),
             Kind::Banner => ("banner", "writes a line of text to stdout before it serves"),
-            Kind::Hang => (
-                "hang",
-                "completes the handshake, then never answers tools/list",
-            ),
+            Kind::Hang => ("hang", "completes the handshake, then never answers tools/list"),
             Kind::Mute => ("mute", "reads everything and never answers"),
             Kind::Slow => ("slow", "sleeps for three seconds before it serves"),
-            Kind::Exit => (
-                "exit",
-                "gives a reason on stderr and exits at once with status 3",
-            ),
-            Kind::DieOnDiscover => (
-                "die-on-discover",
-                "exits with status 1 on server/discover; sound when opened with initialize",
-            ),
+            Kind::Exit => ("exit", "gives a reason on stderr and exits at once with status 3"),
+            Kind::DieOnDiscover => ("die-on-discover", "exits with status 1 on server/discover; sound when opened with initialize"),
             Kind::IgnoreEof => ("ignore-eof", "lives on after end-of-file; SIGTERM ends it"),
-            Kind::IgnoreSigterm => (
-                "ignore-sigterm",
-                "lives on after end-of-file and SIGTERM; only SIGKILL ends it",
-            ),
+            Kind::IgnoreSigterm => ("ignore-sigterm", "lives on after end-of-file and SIGTERM; only SIGKILL ends it"),
             Kind::Drift => ("drift", "has another tool schema at every launch"),
-            Kind::Helper => (
-                "helper",
-                "leaves a sleeping child behind, in a process group of its own",
-            ),
-            Kind::Flood => (
-                "flood",
-                "writes to stdout without end and without a newline",
-            ),
-            Kind::Glued => (
-                "glued",
-                "writes a terminal escape code in front of its first reply",
-            ),
-            Kind::Nap => (
-                "nap",
-                "sleeps for a minute: the child that helper leaves behind",
-            ),
+            Kind::Helper => ("helper", "leaves a sleeping child behind, in a process group of its own"),
+            Kind::Flood => ("flood", "writes to stdout without end and without a newline"),
+            Kind::Glued => ("glued", "writes a terminal escape code in front of its first reply"),
+            Kind::Nap => ("nap", "sleeps for a minute: the child that helper leaves behind"),
         }
     }
 }
@@ -146,12 +113,7 @@ pub struct UnknownKind {
 impl fmt::Display for UnknownKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
-        write!(
-            f,
-            "no kind of sample server is named {:?}; the kinds are {}",
-            self.given,
-            names.join(", ")
-        )
+        write!(f, "no kind of sample server is named {:?}; the kinds are {}", self.given, names.join(", "))
     }
 }
 
@@ -161,14 +123,7 @@ impl FromStr for Kind {
     type Err = UnknownKind;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        Kind::ALL
-            .iter()
-            .copied()
-            .chain([Kind::Nap])
-            .find(|kind| kind.name() == name)
-            .ok_or_else(|| UnknownKind {
-                given: name.to_owned(),
-            })
+        Kind::ALL.iter().copied().chain([Kind::Nap]).find(|kind| kind.name() == name).ok_or_else(|| UnknownKind { given: name.to_owned() })
     }
 }
 
@@ -186,16 +141,8 @@ mod tests {
     #[test]
     fn names_are_kebab_case_and_abouts_are_one_line() {
         for kind in Kind::ALL {
-            assert!(
-                kind.name()
-                    .chars()
-                    .all(|c| c.is_ascii_lowercase() || c == '-'),
-                "{kind}"
-            );
-            assert!(
-                !kind.about().is_empty() && !kind.about().contains('\n'),
-                "{kind}"
-            );
+            assert!(kind.name().chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{kind}");
+            assert!(!kind.about().is_empty() && !kind.about().contains('\n'), "{kind}");
         }
     }
 

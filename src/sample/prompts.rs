@@ -26,16 +26,8 @@ const PROMPTS: &[Prompt] = &[
         name: "summarise",
         title: "Summary",
         description: "Asks for a summary.",
-        arguments: &[
-            ("text", "What is summarised", true),
-            ("style", "How it is written", false),
-        ],
-        render: |values| {
-            format!(
-                "Summarise the text, then any style given: {}",
-                values.join("\n\n")
-            )
-        },
+        arguments: &[("text", "What is summarised", true), ("style", "How it is written", false)],
+        render: |values| format!("Summarise the text, then any style given: {}", values.join("\n\n")),
     },
 ];
 
@@ -55,17 +47,11 @@ impl Prompt {
     }
 
     fn values<'a>(&self, given: Option<&'a Value>) -> Result<Vec<&'a str>, Refusal> {
-        let value = |(name, _, required): &(&str, &str, bool)| match given
-            .and_then(|given| given.get(name))
-        {
+        let value = |(name, _, required): &(&str, &str, bool)| match given.and_then(|given| given.get(name)) {
             Some(Value::String(value)) => Ok(value.as_str()),
             None if !required => Ok(""),
-            None => Err(Refusal::invalid_params(format!(
-                "the argument {name} is missing"
-            ))),
-            Some(_) => Err(Refusal::invalid_params(format!(
-                "the argument {name} has to be a string"
-            ))),
+            None => Err(Refusal::invalid_params(format!("the argument {name} is missing"))),
+            Some(_) => Err(Refusal::invalid_params(format!("the argument {name} has to be a string"))),
         };
         self.arguments.iter().map(value).collect()
     }
@@ -81,8 +67,7 @@ pub(super) fn get(params: &Params) -> Result<Value, Refusal> {
     let name = params.get("name").and_then(Value::as_str);
     let name = name.ok_or_else(|| Refusal::invalid_params("name has to be a string"))?;
     let prompt = PROMPTS.iter().find(|prompt| prompt.name == name);
-    let prompt =
-        prompt.ok_or_else(|| Refusal::invalid_params(format!("Unknown prompt: {name}")))?;
+    let prompt = prompt.ok_or_else(|| Refusal::invalid_params(format!("Unknown prompt: {name}")))?;
     let text = (prompt.render)(&prompt.values(params.get("arguments"))?);
     Ok(json!({
         "description": prompt.description,

@@ -45,9 +45,7 @@ pub(super) fn templates() -> Vec<Value> {
 pub(super) fn read(era: Era, params: &Params) -> Result<Value, Refusal> {
     let uri = params.get("uri").and_then(Value::as_str);
     let uri = uri.ok_or_else(|| Refusal::invalid_params("uri has to be a string"))?;
-    let text = text(uri).ok_or_else(|| {
-        Refusal::new(era.resource_not_found(), "Resource not found").with_data(json!({"uri": uri}))
-    })?;
+    let text = text(uri).ok_or_else(|| Refusal::new(era.resource_not_found(), "Resource not found").with_data(json!({"uri": uri})))?;
     Ok(json!({"contents": [{"uri": uri, "mimeType": "text/plain", "text": text}]}))
 }
 

@@ -20,11 +20,7 @@ pub(super) struct Refusal {
 
 impl Refusal {
     pub(super) fn new(code: i32, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            message: message.into(),
-            data: None,
-        }
+        Self { code, message: message.into(), data: None }
     }
 
     pub(super) fn invalid_params(message: impl Into<String>) -> Self {
@@ -32,10 +28,7 @@ impl Refusal {
     }
 
     pub(super) fn with_data(self, data: Value) -> Self {
-        Self {
-            data: Some(data),
-            ..self
-        }
+        Self { data: Some(data), ..self }
     }
 }
 
@@ -84,17 +77,10 @@ impl Message {
             None => Params::new(),
             Some(Value::Object(params)) => params.clone(),
             Some(_) => {
-                return Self::Invalid(
-                    reply_id.clone(),
-                    Refusal::invalid_params("params has to be an object"),
-                );
+                return Self::Invalid(reply_id.clone(), Refusal::invalid_params("params has to be an object"));
             }
         };
-        Self::Request(Request {
-            id: reply_id.clone(),
-            method: method.to_owned(),
-            params,
-        })
+        Self::Request(Request { id: reply_id.clone(), method: method.to_owned(), params })
     }
 }
 
@@ -110,11 +96,7 @@ fn is_request_id(id: &Value) -> bool {
 pub(super) fn reply(id: &Value, outcome: Result<Value, Refusal>) -> Value {
     match outcome {
         Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
-        Err(Refusal {
-            code,
-            message,
-            data,
-        }) => {
+        Err(Refusal { code, message, data }) => {
             let mut error = Map::new();
             error.insert("code".to_owned(), code.into());
             error.insert("message".to_owned(), message.into());

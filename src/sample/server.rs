@@ -61,11 +61,7 @@ impl Server {
                 Answer::Exit(status) => return Answer::Exit(status),
             }
         }
-        if replies.is_empty() {
-            Answer::Silence
-        } else {
-            Answer::Reply(replies.into())
-        }
+        if replies.is_empty() { Answer::Silence } else { Answer::Reply(replies.into()) }
     }
 
     fn answer_single(&self, message: &Value) -> Answer {
@@ -131,50 +127,30 @@ impl Server {
             "prompts/list" => page("prompts", prompts::definitions(), None, params),
             "prompts/get" => prompts::get(params),
             "resources/list" => page("resources", resources::definitions(), None, params),
-            "resources/templates/list" => {
-                page("resourceTemplates", resources::templates(), None, params)
-            }
+            "resources/templates/list" => page("resourceTemplates", resources::templates(), None, params),
             "resources/read" => resources::read(era, params),
-            method => Err(Refusal::new(
-                METHOD_NOT_FOUND,
-                format!("Method not found: {method}"),
-            )),
+            method => Err(Refusal::new(METHOD_NOT_FOUND, format!("Method not found: {method}"))),
         }
     }
 
     fn tools(&self) -> Vec<Value> {
-        let mut tools: Vec<Value> = self
-            .behaviour
-            .tools
-            .iter()
-            .map(tools::Tool::definition)
-            .collect();
+        let mut tools: Vec<Value> = self.behaviour.tools.iter().map(tools::Tool::definition).collect();
         if self.behaviour.drifts
-            && let Some(schema) = tools
-                .first_mut()
-                .and_then(|tool| tool.pointer_mut("/inputSchema/properties"))
+            && let Some(schema) = tools.first_mut().and_then(|tool| tool.pointer_mut("/inputSchema/properties"))
         {
-            schema["style"] =
-                json!({"type": "string", "enum": ["plain", format!("style-{}", self.launch)]});
+            schema["style"] = json!({"type": "string", "enum": ["plain", format!("style-{}", self.launch)]});
         }
         tools
     }
 }
 
 /// One page of a list. The cursor is the place of the page's first item.
-fn page(
-    key: &str,
-    items: Vec<Value>,
-    size: Option<usize>,
-    params: &Params,
-) -> Result<Value, Refusal> {
+fn page(key: &str, items: Vec<Value>, size: Option<usize>, params: &Params) -> Result<Value, Refusal> {
     let size = size.unwrap_or(items.len()).max(1);
     let cursors = || (size..items.len()).step_by(size);
     let start = match params.get("cursor") {
         None => 0,
-        Some(given) => cursors()
-            .find(|start| *given == cursor(*start))
-            .ok_or_else(|| Refusal::invalid_params("Invalid cursor"))?,
+        Some(given) => cursors().find(|start| *given == cursor(*start)).ok_or_else(|| Refusal::invalid_params("Invalid cursor"))?,
     };
     let next = cursors().find(|next| *next > start);
     let items: Vec<Value> = items.into_iter().skip(start).take(size).collect();

@@ -94,10 +94,7 @@ fn write_whole(output: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
 
 /// A line on stderr, unless nobody listens.
 fn complain(line: &str) {
-    drop(write_whole(
-        &mut io::stderr(),
-        format!("{line}\n").as_bytes(),
-    ));
+    drop(write_whole(&mut io::stderr(), format!("{line}\n").as_bytes()));
 }
 
 /// Writes from a thread of its own, so that end-of-file is seen while stdout is full.
@@ -110,10 +107,7 @@ fn flood_until_eof() {
     drop(io::copy(&mut io::stdin().lock(), &mut io::sink()));
 }
 
-#[allow(
-    clippy::disallowed_methods,
-    reason = "the child has to escape what the prober's launches are bound by"
-)]
+#[allow(clippy::disallowed_methods, reason = "the child has to escape what the prober's launches are bound by")]
 fn leave_child() -> io::Result<()> {
     Command::new(std::env::current_exe()?)
         .args(["sample-server", Kind::Nap.name()])
@@ -150,16 +144,9 @@ mod tests {
         let input = b"\n{\n\xff\xfe\n[]\n17\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}";
         let (end, output) = talk(Behaviour::SOUND, input);
         assert!(matches!(end, Served::EndOfFile));
-        let codes: Vec<Option<i64>> = output
-            .lines()
-            .map(|line| {
-                serde_json::from_str::<serde_json::Value>(line).unwrap()["error"]["code"].as_i64()
-            })
-            .collect();
-        assert_eq!(
-            codes,
-            [Some(-32700), Some(-32700), Some(-32600), Some(-32600), None]
-        );
+        let codes: Vec<Option<i64>> =
+            output.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["error"]["code"].as_i64()).collect();
+        assert_eq!(codes, [Some(-32700), Some(-32700), Some(-32600), Some(-32600), None]);
     }
 
     #[test]

@@ -61,8 +61,7 @@ const ADD: Tool = Tool {
     }),
     idempotent: true,
     call: |arguments| {
-        let sum = sum(number(arguments, "a")?, number(arguments, "b")?)
-            .ok_or("the sum is out of range")?;
+        let sum = sum(number(arguments, "a")?, number(arguments, "b")?).ok_or("the sum is out of range")?;
         Ok(Content::Structured(json!({"sum": sum})))
     },
 };
@@ -143,14 +142,9 @@ pub(super) fn call(tools: &[Tool], params: &Params) -> Result<Value, Refusal> {
 }
 
 /// The time since the Unix epoch.
-#[allow(
-    clippy::disallowed_methods,
-    reason = "the sample server shares nothing with the prober, its clock included"
-)]
+#[allow(clippy::disallowed_methods, reason = "the sample server shares nothing with the prober, its clock included")]
 pub(super) fn since_epoch() -> Duration {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 fn text_schema() -> Value {
@@ -162,10 +156,7 @@ fn text_schema() -> Value {
 }
 
 fn text(arguments: &Params) -> Result<&str, String> {
-    arguments
-        .get("message")
-        .and_then(Value::as_str)
-        .ok_or_else(|| "message has to be a string".to_owned())
+    arguments.get("message").and_then(Value::as_str).ok_or_else(|| "message has to be a string".to_owned())
 }
 
 fn number<'a>(arguments: &'a Params, name: &str) -> Result<&'a Number, String> {
@@ -177,13 +168,8 @@ fn number<'a>(arguments: &'a Params, name: &str) -> Result<&'a Number, String> {
 
 /// The exact sum of integers where it fits, else the floating-point one; none where JSON has no such number.
 fn sum(a: &Number, b: &Number) -> Option<Number> {
-    let exact = a
-        .as_i64()
-        .zip(b.as_i64())
-        .and_then(|(a, b)| a.checked_add(b));
-    exact
-        .map(Number::from)
-        .or_else(|| Number::from_f64(a.as_f64()? + b.as_f64()?))
+    let exact = a.as_i64().zip(b.as_i64()).and_then(|(a, b)| a.checked_add(b));
+    exact.map(Number::from).or_else(|| Number::from_f64(a.as_f64()? + b.as_f64()?))
 }
 
 #[cfg(test)]
@@ -196,35 +182,16 @@ mod tests {
 
     #[test]
     fn calls_give_what_the_descriptions_say() {
-        assert_eq!(
-            run(&ECHO, json!({"message": "a\nb"}))["content"][0]["text"],
-            "a\nb"
-        );
-        assert_eq!(
-            run(&ADD, json!({"a": 2, "b": 3}))["structuredContent"],
-            json!({"sum": 5})
-        );
-        assert_eq!(
-            run(&ADD, json!({"a": 0.5, "b": 1}))["structuredContent"],
-            json!({"sum": 1.5})
-        );
-        assert_eq!(
-            run(&UPPERCASE, json!({"message": "straße"}))["content"][0]["text"],
-            "STRASSE"
-        );
-        assert_eq!(
-            run(&LENGTH, json!({"message": "straße"}))["content"][0]["text"],
-            "6"
-        );
+        assert_eq!(run(&ECHO, json!({"message": "a\nb"}))["content"][0]["text"], "a\nb");
+        assert_eq!(run(&ADD, json!({"a": 2, "b": 3}))["structuredContent"], json!({"sum": 5}));
+        assert_eq!(run(&ADD, json!({"a": 0.5, "b": 1}))["structuredContent"], json!({"sum": 1.5}));
+        assert_eq!(run(&UPPERCASE, json!({"message": "straße"}))["content"][0]["text"], "STRASSE");
+        assert_eq!(run(&LENGTH, json!({"message": "straße"}))["content"][0]["text"], "6");
     }
 
     #[test]
     fn wrong_arguments_are_errors_of_the_tool() {
-        for result in [
-            run(&ECHO, json!({})),
-            run(&ADD, json!({"a": 1, "b": "2"})),
-            run(&ADD, json!({"a": f64::MAX, "b": f64::MAX})),
-        ] {
+        for result in [run(&ECHO, json!({})), run(&ADD, json!({"a": 1, "b": "2"})), run(&ADD, json!({"a": f64::MAX, "b": f64::MAX}))] {
             assert_eq!(result["isError"], true, "{result}");
             assert!(result.get("structuredContent").is_none(), "{result}");
         }

@@ -56,10 +56,7 @@ mod tests {
     #[test]
     fn a_digest_is_sha_256_in_lower_case_hex() {
         // FIPS 180-2, appendix B.1.
-        assert_eq!(
-            Digest::of(b"abc").to_string(),
-            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-        );
+        assert_eq!(Digest::of(b"abc").to_string(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
         assert_eq!(Digest::of(b"abc").first_48_bits(), 0xba78_16bf_8f01);
     }
 

@@ -13,18 +13,14 @@ pub(super) const CHECKS: &[Check] = &[
         severity: Warn,
         about: "There are items that the accepted schema does not have.",
         mend: "If the change is meant, accept it; if not, something other than before is running.",
-        run: |case| {
-            drift(case, DriftStatus::Differs, |drift| named("new since the schema was accepted", &drift.added))
-        },
+        run: |case| drift(case, DriftStatus::Differs, |drift| named("new since the schema was accepted", &drift.added)),
     },
     Check {
         code: "drift.removed",
         severity: Warn,
         about: "Items of the accepted schema are gone.",
         mend: "If the change is meant, accept it; if not, look for missing credentials: servers list less without them.",
-        run: |case| {
-            drift(case, DriftStatus::Differs, |drift| named("gone since the schema was accepted", &drift.removed))
-        },
+        run: |case| drift(case, DriftStatus::Differs, |drift| named("gone since the schema was accepted", &drift.removed)),
     },
     Check {
         code: "drift.changed",
@@ -44,7 +40,9 @@ pub(super) const CHECKS: &[Check] = &[
         about: "The same items in another order.",
         mend: "Nothing has to be done; a steady order helps prompt caches.",
         run: |case| {
-            drift(case, DriftStatus::Order, |_| Some(("the items are the same, in another order".to_owned(), "the digest ignores the order".to_owned())))
+            drift(case, DriftStatus::Order, |_| {
+                Some(("the items are the same, in another order".to_owned(), "the digest ignores the order".to_owned()))
+            })
         },
     },
     Check {

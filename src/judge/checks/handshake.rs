@@ -13,27 +13,21 @@ pub(super) const CHECKS: &[Check] = &[
         severity: Fail,
         about: "No complete line came after a request, within its time.",
         mend: "If the server is only slow to start (a download, a network call before the transport), raise the start-up timeout. If it never answers: is its output buffered and not flushed, is its stdin handed on by every wrapper, does it speak stdio at all?",
-        run: |case| {
-            timeout(case, |t| t.limit == Limit::Phase && t.lines == 0)
-        },
+        run: |case| timeout(case, |t| t.limit == Limit::Phase && t.lines == 0),
     },
     Check {
         code: "timeout.noise",
         severity: Fail,
         about: "Lines came after a request, but no reply to it, within its time.",
         mend: "See what it wrote instead: a prompt that waits for an answer, messages that answer something else, output that is not JSON.",
-        run: |case| {
-            timeout(case, |t| t.limit == Limit::Phase && t.lines > 0)
-        },
+        run: |case| timeout(case, |t| t.limit == Limit::Phase && t.lines > 0),
     },
     Check {
         code: "timeout.total",
         severity: Fail,
         about: "The time for the whole probe ran out.",
         mend: "Raise the total timeout, or find what is slow: the phases' times are in the report.",
-        run: |case| {
-            timeout(case, |t| t.limit == Limit::Total)
-        },
+        run: |case| timeout(case, |t| t.limit == Limit::Total),
     },
     Check {
         code: "version.unsupported",
@@ -137,9 +131,13 @@ pub(super) const CHECKS: &[Check] = &[
         mend: "Compare the result with the revision's schema.",
         run: |case| {
             case.seen(|what| match what {
-                What::Flawed { asked, flaw } => {
-                    Some(format!("the result of `{}` is wrong: {} should be {}, and there is {}", asked.method(), printable(&flaw.path, 100), flaw.wanted, flaw.got))
-                }
+                What::Flawed { asked, flaw } => Some(format!(
+                    "the result of `{}` is wrong: {} should be {}, and there is {}",
+                    asked.method(),
+                    printable(&flaw.path, 100),
+                    flaw.wanted,
+                    flaw.got
+                )),
                 _ => None,
             })
         },

@@ -27,7 +27,9 @@ fn slow(case: Case<'_>) -> Option<Found> {
         .filter_map(|(name, phase, took)| {
             let (at, took) = took?;
             let objective = *case.rules.objectives.get(name)?;
-            (took > objective).then(|| (at, phase, format!("{name} took {:.3} s, and should take {:.3} s at the most", took.as_secs_f64(), objective.as_secs_f64())))
+            (took > objective).then(|| {
+                (at, phase, format!("{name} took {:.3} s, and should take {:.3} s at the most", took.as_secs_f64(), objective.as_secs_f64()))
+            })
         })
         .collect();
     let (at, phase, message) = slow.first()?.clone();

@@ -16,10 +16,9 @@ pub(super) const CHECKS: &[Check] = &[
                 LaunchError::NotFound { command, searched: Some(path) } => {
                     Some((format!("the command \"{}\" was not found", printable(command, 120)), format!("PATH searched: {}", printable(path, 400))))
                 }
-                LaunchError::NotFound { command, searched: None } => Some((
-                    format!("there is no file \"{}\"", printable(command, 200)),
-                    "the command is a path, so PATH was not searched".to_owned(),
-                )),
+                LaunchError::NotFound { command, searched: None } => {
+                    Some((format!("there is no file \"{}\"", printable(command, 200)), "the command is a path, so PATH was not searched".to_owned()))
+                }
                 _ => None,
             })
         },
@@ -213,11 +212,14 @@ fn with_stderr(case: Case<'_>, mut found: Found) -> Found {
 fn exit_hint(case: Case<'_>) -> Option<&'static str> {
     let stderr = case.launch.stderr_tail.to_ascii_lowercase();
     let silent = stderr.trim().is_empty() && case.launch.io.stdout_bytes == 0;
-    let clean = case.launch.seen.iter().any(|s| matches!(s.what, What::Exited { exit: Exit::Code(0), asked: Asked::Discover | Asked::Initialize, .. }));
+    let clean =
+        case.launch.seen.iter().any(|s| matches!(s.what, What::Exited { exit: Exit::Code(0), asked: Asked::Discover | Asked::Initialize, .. }));
     if stderr.contains("input device is not a tty") {
         Some("hint: leave out docker's -t; a server's stdin is no terminal")
     } else if silent && clean {
-        Some("hint: an end without a word and with status 0 often means that it read the end of its input at once (docker run without -i, a command put into the background), or that stdio is not its default transport")
+        Some(
+            "hint: an end without a word and with status 0 often means that it read the end of its input at once (docker run without -i, a command put into the background), or that stdio is not its default transport",
+        )
     } else {
         None
     }

@@ -103,7 +103,9 @@ pub(super) const CHECKS: &[Check] = &[
         mend: "Ship the definitions with the schema; generators often drop $defs.",
         run: |case| {
             case.seen(|what| match what {
-                What::Tool { name, flaw: ToolFlaw::DeadRef { reference } } => Some(format!("in a schema of \"{name}\" the reference {reference} leads nowhere")),
+                What::Tool { name, flaw: ToolFlaw::DeadRef { reference } } => {
+                    Some(format!("in a schema of \"{name}\" the reference {reference} leads nowhere"))
+                }
                 _ => None,
             })
         },
@@ -127,7 +129,9 @@ pub(super) const CHECKS: &[Check] = &[
         mend: "Keep what changes out of names, descriptions and schemas, or leave the field out of the comparison.",
         run: |case| {
             case.seen(|what| match what {
-                What::Volatile { list, item, pointer } if pointer.is_empty() => Some(format!("\"{item}\" is in one of two listings by `{}` and not in the other", list.method())),
+                What::Volatile { list, item, pointer } if pointer.is_empty() => {
+                    Some(format!("\"{item}\" is in one of two listings by `{}` and not in the other", list.method()))
+                }
                 What::Volatile { item, pointer, .. } => Some(format!("{pointer} of \"{item}\" differs between two listings of one session")),
                 _ => None,
             })

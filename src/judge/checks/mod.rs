@@ -37,10 +37,7 @@ pub static CHECKS: LazyLock<Vec<&'static Check>> = LazyLock::new(|| {
         peers::CHECKS,
         ours::CHECKS,
     ];
-    parts
-        .into_iter()
-        .flatten()
-        .collect()
+    parts.into_iter().flatten().collect()
 });
 
 /// The check with this code.

@@ -39,7 +39,9 @@ pub(super) const CHECKS: &[Check] = &[
         mend: "Nothing has to be done.",
         run: |case| {
             let at = At::after(case.observation.total);
-            case.observation.cancelled.then(|| Found::once(at, Phase::Shutdown, "the probe was stopped before it was complete", format!("stopped at {at}")))
+            case.observation
+                .cancelled
+                .then(|| Found::once(at, Phase::Shutdown, "the probe was stopped before it was complete", format!("stopped at {at}")))
         },
     },
 ];

@@ -91,7 +91,9 @@ fn sign(case: Case<'_>, seen: &Seen) -> Option<String> {
             (None, Exit::Code(code)) if silent && is_alone(case, seen) => Some(format!("it exited with status {code} and without a word")),
             (None, _) => None,
         },
-        What::Timeout(Timeout { asked: Asked::Discover | Asked::Initialize, limit: Limit::Phase | Limit::Total, lines: 0, unfinished: 0, .. }) => {
+        What::Timeout(Timeout {
+            asked: Asked::Discover | Asked::Initialize, limit: Limit::Phase | Limit::Total, lines: 0, unfinished: 0, ..
+        }) => {
             let waits = is_alone(case, seen).then(|| "it wrote nothing to stdout, as one that waits for a lock".to_owned());
             lock_words(case).or(waits)
         }

@@ -39,7 +39,9 @@ pub(super) const CHECKS: &[Check] = &[
         mend: "Look for a crash in its clean-up code.",
         run: |case| {
             exit_at_eof(case, |exit| match exit {
-                Exit::Signal(signal) => Some(format!("at the end of its input the server was ended by {}, which we did not send", signal_name(signal))),
+                Exit::Signal(signal) => {
+                    Some(format!("at the end of its input the server was ended by {}, which we did not send", signal_name(signal)))
+                }
                 Exit::Code(_) => None,
             })
         },
@@ -92,7 +94,12 @@ fn needed(case: Case<'_>, by: EndedBy, message: &str) -> Option<Found> {
     let took = end.closed.map_or(0.0, |closed| (end.at - closed).as_secs_f64());
     let exit = end.exit.map_or_else(|| "it has not ended even so".to_owned(), |exit| format!("it {}", ended(exit)));
     let cpu = end.usage.cpu.as_secs_f64();
-    Some(Found::once(end.at, Phase::Shutdown, message, format!("{took:.1} s after the end of its input {exit}; it used {cpu:.2} s of CPU time in all")))
+    Some(Found::once(
+        end.at,
+        Phase::Shutdown,
+        message,
+        format!("{took:.1} s after the end of its input {exit}; it used {cpu:.2} s of CPU time in all"),
+    ))
 }
 
 fn exit_at_eof(case: Case<'_>, words: impl Fn(Exit) -> Option<String>) -> Option<Found> {

@@ -18,7 +18,9 @@ pub(super) const CHECKS: &[Check] = &[
         run: |case| {
             case.seen(|what| match what {
                 What::Line(Fault::Noise) => Some("something other than a message is on stdout".to_owned()),
-                What::Echo { method } => Some(format!("our own `{method}` came back on stdout: the command echoes its input, as a terminal or `cat` does")),
+                What::Echo { method } => {
+                    Some(format!("our own `{method}` came back on stdout: the command echoes its input, as a terminal or `cat` does"))
+                }
                 _ => None,
             })
             .map(|found| place_words(case, found))
@@ -144,7 +146,9 @@ pub(super) const CHECKS: &[Check] = &[
         mend: "Build messages from maps, not by gluing text.",
         run: |case| {
             case.seen(|what| match what {
-                What::Line(Fault::DuplicateKey { pointer }) => Some(format!("a key stands twice in one object, at {}", crate::words::printable(pointer, 200))),
+                What::Line(Fault::DuplicateKey { pointer }) => {
+                    Some(format!("a key stands twice in one object, at {}", crate::words::printable(pointer, 200)))
+                }
                 _ => None,
             })
         },

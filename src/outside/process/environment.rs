@@ -45,6 +45,7 @@ impl<'a> Environment<'a> {
     }
 
     /// The names of all that is in it, sorted.
+    #[expect(clippy::disallowed_methods, reason = "nothing is launched: the builder is asked what it would hand on")]
     pub(super) fn names(&self) -> Vec<String> {
         let mut command = Command::new("");
         self.apply(&mut command, "");

@@ -46,7 +46,7 @@ mod sweep;
 pub use child::Child;
 pub use guard::GuardCommand;
 pub use guarding::guard_main;
-pub use launch::Launcher;
 pub use kin::Kin;
+pub use launch::Launcher;
 pub use leader::Signal;
 pub use spec::{EnvMode, LaunchSpec, StdioKind};

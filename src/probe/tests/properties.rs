@@ -63,7 +63,13 @@ fn parts(max: usize) -> impl Strategy<Value = Vec<(u64, Part)>> {
 }
 
 fn random() -> impl Strategy<Value = Random> {
-    (parts(2), prop::collection::vec(parts(4), 1..6), parts(3), parts(3)).prop_map(|(start, lines, eof, term)| Random { start, lines, eof, term, count: 0 })
+    (parts(2), prop::collection::vec(parts(4), 1..6), parts(3), parts(3)).prop_map(|(start, lines, eof, term)| Random {
+        start,
+        lines,
+        eof,
+        term,
+        count: 0,
+    })
 }
 
 impl Random {

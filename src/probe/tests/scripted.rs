@@ -65,10 +65,7 @@ fn the_order_of_a_legacy_session() {
     let (_, trace) = World::new(plan, &mut launch).run_traced();
     assert_eq!(
         trace,
-        [
-            "0.000 s Spawn", "0.000 s initialize", "0.003 s notifications/initialized", "0.003 s tools/list",
-            "0.006 s CloseStdin", "0.011 s Sweep"
-        ]
+        ["0.000 s Spawn", "0.000 s initialize", "0.003 s notifications/initialized", "0.003 s tools/list", "0.006 s CloseStdin", "0.011 s Sweep"]
     );
 }
 
@@ -321,7 +318,8 @@ fn a_server_that_asks_is_answered_at_once() {
             later.send(1, &json!({ "jsonrpc": "2.0", "id": 7, "method": "sampling/createMessage", "params": {} }));
             return true;
         }
-        if line["id"] == 7 && line["error"]["code"] == -32601
+        if line["id"] == 7
+            && line["error"]["code"] == -32601
             && let Some(list) = waiting.take()
         {
             later.send(1, &result(&list, json!({ "tools": [tool("a")] })));
@@ -497,9 +495,10 @@ fn a_list_that_is_refused_does_not_stop_the_others() {
     });
     assert_eq!(seen(&o), ["Refused"], "templates are extra");
     let lists = &o.judged().unwrap().lists;
-    assert_eq!(lists.iter().map(|l| (l.kind, l.unknown)).collect::<Vec<_>>(), [
-        (ListKind::Prompts, false), (ListKind::Resources, true), (ListKind::ResourceTemplates, true)
-    ]);
+    assert_eq!(
+        lists.iter().map(|l| (l.kind, l.unknown)).collect::<Vec<_>>(),
+        [(ListKind::Prompts, false), (ListKind::Resources, true), (ListKind::ResourceTemplates, true)]
+    );
 }
 
 #[test]
@@ -564,7 +563,8 @@ fn a_failed_launch_ends_the_probe() {
 #[test]
 fn a_cancelled_probe_leaves_politely_and_soon() {
     for at in [0, 1, 4, 8, 5000, 10_500] {
-        let mut launch = || -> Box<dyn Server> { Box::new(sound(|line: &Value, _: &mut Later| is(line, "server/discover") || is(line, "tools/list"))) };
+        let mut launch =
+            || -> Box<dyn Server> { Box::new(sound(|line: &Value, _: &mut Later| is(line, "server/discover") || is(line, "tools/list"))) };
         let mut world = World::new(Plan::new(), &mut launch);
         world.cancel_at = Some(At::after(ms(at)));
         let (o, trace) = world.run_traced();

@@ -83,8 +83,7 @@ fn write_value<'d>(value: Value<'d>, steps: &mut Vec<Step<'d>>, out: &mut Vec<u8
 
 /// RFC 8785, section 3.2.3: by the UTF-16 code units of the keys. Equal keys keep their order.
 fn sorted_members<'d>(object: Value<'d>, skip: &[&str]) -> Vec<(Value<'d>, Value<'d>)> {
-    let mut members: Vec<_> =
-        object.members().filter(|(key, _)| !skip.iter().any(|s| text::equals(key.raw(), s))).collect();
+    let mut members: Vec<_> = object.members().filter(|(key, _)| !skip.iter().any(|s| text::equals(key.raw(), s))).collect();
     if members.iter().all(|(key, _)| is_plain_ascii(key.raw())) {
         members.sort_by(|a, b| a.0.raw()[1..a.0.raw().len() - 1].cmp(&b.0.raw()[1..b.0.raw().len() - 1]));
     } else {

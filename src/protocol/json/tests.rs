@@ -27,11 +27,33 @@ fn values_are_found_where_they_are() {
 fn what_is_no_json_says_where() {
     use JsonError::{Incomplete, Invalid};
     for (text, error) in [
-        ("", Incomplete), ("  ", Incomplete), ("{", Incomplete), ("[1,", Incomplete), ("{\"a\":", Incomplete), ("\"a", Incomplete),
-        ("tru", Incomplete), ("-", Incomplete), ("1.", Incomplete), ("1e", Incomplete), ("\"\\u12", Incomplete), ("-Inf", Incomplete),
-        ("Server", Invalid(0)), ("{a", Invalid(1)), ("[1 2]", Invalid(3)), ("{\"a\" 1}", Invalid(5)), ("[1,]", Invalid(3)),
-        ("{\"a\":1,}", Invalid(7)), ("\"\\x\"", Invalid(2)), ("\"a\tb\"", Invalid(2)), ("1 2", Invalid(2)), ("01", Invalid(1)),
-        ("truth", Invalid(3)), ("[1}", Invalid(2)), ("{\"a\":1]", Invalid(6)), ("\"\\u12g4\"", Invalid(5)), ("+1", Invalid(0)),
+        ("", Incomplete),
+        ("  ", Incomplete),
+        ("{", Incomplete),
+        ("[1,", Incomplete),
+        ("{\"a\":", Incomplete),
+        ("\"a", Incomplete),
+        ("tru", Incomplete),
+        ("-", Incomplete),
+        ("1.", Incomplete),
+        ("1e", Incomplete),
+        ("\"\\u12", Incomplete),
+        ("-Inf", Incomplete),
+        ("Server", Invalid(0)),
+        ("{a", Invalid(1)),
+        ("[1 2]", Invalid(3)),
+        ("{\"a\" 1}", Invalid(5)),
+        ("[1,]", Invalid(3)),
+        ("{\"a\":1,}", Invalid(7)),
+        ("\"\\x\"", Invalid(2)),
+        ("\"a\tb\"", Invalid(2)),
+        ("1 2", Invalid(2)),
+        ("01", Invalid(1)),
+        ("truth", Invalid(3)),
+        ("[1}", Invalid(2)),
+        ("{\"a\":1]", Invalid(6)),
+        ("\"\\u12g4\"", Invalid(5)),
+        ("+1", Invalid(0)),
     ] {
         assert_eq!(Doc::parse(text.as_bytes()).map(|_| ()).unwrap_err(), error, "{text:?}");
     }
@@ -77,11 +99,15 @@ fn values_are_bounded() {
 fn the_canonical_form_is_rfc_8785() {
     // RFC 8785, sections 3.2.2 and 3.2.3.
     assert_eq!(
-        canonical(r#"{"numbers":[333333333.33333329,1E30,4.50,2e-3,0.000000000000000000000000001],"string":"\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/","literals":[null,true,false]}"#),
+        canonical(
+            r#"{"numbers":[333333333.33333329,1E30,4.50,2e-3,0.000000000000000000000000001],"string":"\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/","literals":[null,true,false]}"#
+        ),
         r#"{"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27],"string":"€$\u000f\nA'B\"\\\\\"/"}"#
     );
     assert_eq!(
-        canonical(r#"{"\u20ac":"Euro Sign","\r":"Carriage Return","\ufb33":"Hebrew Letter Dalet With Dagesh","1":"One","\ud83d\ude00":"Emoji: Grinning Face","\u0080":"Control","\u00f6":"Latin Small Letter O With Diaeresis"}"#),
+        canonical(
+            r#"{"\u20ac":"Euro Sign","\r":"Carriage Return","\ufb33":"Hebrew Letter Dalet With Dagesh","1":"One","\ud83d\ude00":"Emoji: Grinning Face","\u0080":"Control","\u00f6":"Latin Small Letter O With Diaeresis"}"#
+        ),
         "{\"\\r\":\"Carriage Return\",\"1\":\"One\",\"\u{80}\":\"Control\",\"ö\":\"Latin Small Letter O With Diaeresis\",\"€\":\"Euro Sign\",\"😀\":\"Emoji: Grinning Face\",\"\u{fb33}\":\"Hebrew Letter Dalet With Dagesh\"}"
     );
 }

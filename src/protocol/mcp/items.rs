@@ -1,7 +1,7 @@
 //! The items of a list: their names, their digests.
 
-use crate::protocol::json::{Kind, Value, write_canonical};
 use crate::protocol::Era;
+use crate::protocol::json::{Kind, Value, write_canonical};
 use crate::words::{Digest, Redactor};
 
 use super::ask::ListKind;

@@ -160,9 +160,7 @@ fn wrong_type(key: &str, value: Value<'_>) -> Option<&'static str> {
         "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => (kind == Kind::Object, "an object"),
         "required" => (strings(value), "an array of strings"),
         "enum" | "examples" => (kind == Kind::Array, "an array"),
-        "anyOf" | "oneOf" | "allOf" | "prefixItems" => {
-            (kind == Kind::Array && value.elements().next().is_some(), "an array of at least one schema")
-        }
+        "anyOf" | "oneOf" | "allOf" | "prefixItems" => (kind == Kind::Array && value.elements().next().is_some(), "an array of at least one schema"),
         "description" | "title" | "$ref" | "$schema" | "$id" | "$anchor" | "pattern" | "format" => (kind == Kind::String, "a string"),
         "minimum" | "maximum" | "multipleOf" => (kind == Kind::Number, "a number"),
         "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties" => {
@@ -185,8 +183,17 @@ fn role_of(key: &str, value: Value<'_>) -> Option<Role> {
         "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => Some(Role::Named),
         "anyOf" | "oneOf" | "allOf" | "prefixItems" => Some(Role::Several),
         "items" if value.kind() == Kind::Array => Some(Role::Several),
-        "items" | "additionalProperties" | "additionalItems" | "unevaluatedProperties" | "unevaluatedItems" | "propertyNames"
-        | "contains" | "not" | "if" | "then" | "else" => Some(Role::Schema),
+        "items"
+        | "additionalProperties"
+        | "additionalItems"
+        | "unevaluatedProperties"
+        | "unevaluatedItems"
+        | "propertyNames"
+        | "contains"
+        | "not"
+        | "if"
+        | "then"
+        | "else" => Some(Role::Schema),
         _ => None,
     }
 }

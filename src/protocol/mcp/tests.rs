@@ -91,7 +91,11 @@ fn a_digest_is_of_the_item_not_of_its_spelling() {
 
 #[test]
 fn the_set_digest_ignores_order_and_is_what_the_documentation_says() {
-    let page = list(ListKind::Tools, Era::Legacy, r#"{"tools":[{"name":"a","inputSchema":{"type":"object"}},{"name":"b","inputSchema":{"type":"object"}}]}"#);
+    let page = list(
+        ListKind::Tools,
+        Era::Legacy,
+        r#"{"tools":[{"name":"a","inputSchema":{"type":"object"}},{"name":"b","inputSchema":{"type":"object"}}]}"#,
+    );
     let forward = set_digest(page.items.iter().map(|i| (ListKind::Tools, i)));
     assert_eq!(forward, set_digest(page.items.iter().rev().map(|i| (ListKind::Tools, i))));
     assert_ne!(forward, set_digest(page.items.iter().map(|i| (ListKind::Prompts, i))));
@@ -102,9 +106,14 @@ fn the_set_digest_ignores_order_and_is_what_the_documentation_says() {
 #[test]
 fn schemas_are_checked_as_far_as_it_goes() {
     assert!(tool_flaws(r##"{"type":"object","$defs":{"N":{"type":"object","properties":{"next":{"$ref":"#/$defs/N"}}}},"properties":{"n":{"$ref":"#/$defs/N"}}}"##).is_empty());
-    assert!(tool_flaws(r##"{"type":"object","properties":{"a":{"$ref":"https://example.com/x"},"b":{"$ref":"#"},"$ref":{"type":"string"}}}"##).is_empty());
+    assert!(
+        tool_flaws(r##"{"type":"object","properties":{"a":{"$ref":"https://example.com/x"},"b":{"$ref":"#"},"$ref":{"type":"string"}}}"##).is_empty()
+    );
     assert!(tool_flaws(r##"{"type":"object","properties":{"a":{"$anchor":"x"},"b":{"$ref":"#x"},"c":{"enum":[{"$ref":"#/no"}]}}}"##).is_empty());
-    assert_eq!(tool_flaws(r##"{"type":"object","properties":{"a":{"$ref":"#/$defs/Gone"}}}"##), [ToolFlaw::DeadRef { reference: "#/$defs/Gone".into() }]);
+    assert_eq!(
+        tool_flaws(r##"{"type":"object","properties":{"a":{"$ref":"#/$defs/Gone"}}}"##),
+        [ToolFlaw::DeadRef { reference: "#/$defs/Gone".into() }]
+    );
     assert_eq!(tool_flaws("{}"), [ToolFlaw::Invalid { pointer: "/inputSchema/type".into(), wanted: "\"object\"" }]);
     assert_eq!(
         tool_flaws(r#"{"type":"object","properties":{"a/b":{"type":"text"}},"required":"a"}"#),

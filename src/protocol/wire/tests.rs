@@ -58,7 +58,10 @@ fn noise_is_told_from_json_that_is_no_message() {
     assert_eq!(pieces("Server mode: STDIO\n"), ["1@0 Noise"]);
     assert_eq!(pieces("[INFO] up\n"), ["1@0 Noise"]);
     assert_eq!(pieces("{\"status\":200,\"message\":\"ok\"}\n"), ["1@0 NotJsonRpc"]);
-    assert_eq!(pieces("{\"method\":\"GET\",\"path\":\"/\"}\n42\n[]\n[1]\n"), ["1@0 NotJsonRpc", "2@28 NotJsonRpc", "3@31 NotJsonRpc", "4@34 NotJsonRpc"]);
+    assert_eq!(
+        pieces("{\"method\":\"GET\",\"path\":\"/\"}\n42\n[]\n[1]\n"),
+        ["1@0 NotJsonRpc", "2@28 NotJsonRpc", "3@31 NotJsonRpc", "4@34 NotJsonRpc"]
+    );
 }
 
 #[test]
@@ -89,7 +92,10 @@ fn a_message_over_several_lines_is_joined() {
 
 #[test]
 fn other_framings_are_called_by_their_name() {
-    assert_eq!(pieces(format!("Content-Length: 36\r\n\r\n{REPLY}")), ["1@0 CrLf", "1@0 LspFraming", "2@20 CrLf", "2@20 Blank", "tail 3@22 36 bytes, message: true"]);
+    assert_eq!(
+        pieces(format!("Content-Length: 36\r\n\r\n{REPLY}")),
+        ["1@0 CrLf", "1@0 LspFraming", "2@20 CrLf", "2@20 Blank", "tail 3@22 36 bytes, message: true"]
+    );
     assert_eq!(pieces(format!("{REPLY}Content-Length: 36\r\n")), ["1@0 CrLf", "1@0 LspFraming", "1@0 id 1 result"]);
     assert_eq!(pieces(format!("[{REPLY}]\n")), ["1@0 batch of id 1 result"]);
 }
@@ -97,7 +103,10 @@ fn other_framings_are_called_by_their_name() {
 #[test]
 fn encodings() {
     assert_eq!(pieces(format!("\u{feff}{REPLY}\r\n")), ["1@0 CrLf", "1@0 Bom", "1@0 id 1 result"]);
-    assert_eq!(pieces([b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"a\":\"\xff\"}}\n".as_slice()].concat()), ["1@0 NotUtf8 { at: 39 }", "1@0 id 1 result"]);
+    assert_eq!(
+        pieces([b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"a\":\"\xff\"}}\n".as_slice()].concat()),
+        ["1@0 NotUtf8 { at: 39 }", "1@0 id 1 result"]
+    );
     let utf16: Vec<u8> = REPLY.encode_utf16().flat_map(u16::to_le_bytes).chain(*b"\n\0").collect();
     assert_eq!(pieces([b"\xff\xfe", utf16.as_slice()].concat()), ["1@0 NotUtf8 { at: 0 }", "1@0 Noise", "tail 2@75 1 bytes, message: false"]);
     assert_eq!(pieces("\n  \n"), ["1@0 Blank", "2@1 Blank"]);
@@ -143,9 +152,19 @@ fn the_limit_counts_one_line_and_is_told_at_once() {
 /// Streams made of what servers write, in any order.
 fn stream() -> impl Strategy<Value = Vec<u8>> {
     let part = prop_oneof![
-        Just(REPLY.as_bytes().to_vec()), Just(b"\n".to_vec()), Just(b"\r\n".to_vec()), Just(b"{\n".to_vec()), Just(b"}\n".to_vec()), Just(b"noise".to_vec()),
-        Just(b"[".to_vec()), Just(b"]".to_vec()), Just(b"\xef\xbb\xbf".to_vec()), Just(b"\"".to_vec()), Just(b"Content-Length: 3\r\n\r\n".to_vec()),
-        Just(vec![b'A'; 300]), prop::collection::vec(any::<u8>(), 0..6),
+        Just(REPLY.as_bytes().to_vec()),
+        Just(b"\n".to_vec()),
+        Just(b"\r\n".to_vec()),
+        Just(b"{\n".to_vec()),
+        Just(b"}\n".to_vec()),
+        Just(b"noise".to_vec()),
+        Just(b"[".to_vec()),
+        Just(b"]".to_vec()),
+        Just(b"\xef\xbb\xbf".to_vec()),
+        Just(b"\"".to_vec()),
+        Just(b"Content-Length: 3\r\n\r\n".to_vec()),
+        Just(vec![b'A'; 300]),
+        prop::collection::vec(any::<u8>(), 0..6),
     ];
     prop::collection::vec(part, 0..20).prop_map(|parts| parts.concat())
 }

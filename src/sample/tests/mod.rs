@@ -11,12 +11,8 @@ mod legacy;
 mod messages;
 mod modern;
 
-const LISTS: [(&str, &str); 4] = [
-    ("tools/list", "tools"),
-    ("prompts/list", "prompts"),
-    ("resources/list", "resources"),
-    ("resources/templates/list", "resourceTemplates"),
-];
+const LISTS: [(&str, &str); 4] =
+    [("tools/list", "tools"), ("prompts/list", "prompts"), ("resources/list", "resources"), ("resources/templates/list", "resourceTemplates")];
 
 fn server(kind: Kind) -> Server {
     Server::new(Behaviour::of(kind), "1".to_owned())
@@ -28,15 +24,9 @@ fn request(method: &str, params: Value) -> Value {
 
 /// The reply, checked for what every reply has to be.
 fn reply(server: &Server, request: &Value) -> Value {
-    let Answer::Reply(reply) = server.answer(request) else {
-        panic!("no reply to {request}")
-    };
+    let Answer::Reply(reply) = server.answer(request) else { panic!("no reply to {request}") };
     assert_eq!(reply["jsonrpc"], "2.0");
-    assert_ne!(
-        reply.get("result").is_some(),
-        reply.get("error").is_some(),
-        "{reply}"
-    );
+    assert_ne!(reply.get("result").is_some(), reply.get("error").is_some(), "{reply}");
     reply
 }
 
@@ -49,17 +39,12 @@ fn result(server: &Server, method: &str, params: Value) -> Value {
 
 fn error(server: &Server, request: &Value) -> Value {
     let reply = reply(server, request);
-    assert!(
-        reply["error"]["code"].is_i64() && reply["error"]["message"].is_string(),
-        "{reply}"
-    );
+    assert!(reply["error"]["code"].is_i64() && reply["error"]["message"].is_string(), "{reply}");
     reply["error"].clone()
 }
 
 fn error_code(server: &Server, method: &str, params: Value) -> i64 {
-    error(server, &request(method, params))["code"]
-        .as_i64()
-        .unwrap()
+    error(server, &request(method, params))["code"].as_i64().unwrap()
 }
 
 fn opening(version: &str) -> Value {
@@ -80,8 +65,5 @@ fn modern() -> Value {
 
 fn assert_sealed(result: &Value) {
     assert_eq!(result["resultType"], "complete", "{result}");
-    assert!(
-        result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"].is_string(),
-        "{result}"
-    );
+    assert!(result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"].is_string(), "{result}");
 }
