@@ -21,6 +21,13 @@ fn a_sound_server_becomes_healthy_and_a_broken_one_does_not() {
     assert_eq!(serving.get("/health/banner").0, 503);
     assert_eq!(serving.get("/health/nobody").0, 404);
     assert_eq!(serving.get("/livez").0, 200);
+    let (status, api) = serving.get("/api/v1/servers/exit");
+    assert_eq!((status, serving.get("/api/v1/servers/nobody").0), (200, 404));
+    let report: serde_json::Value = serde_json::from_str(&api).unwrap();
+    assert_eq!((&report["verdict"], &report["reason"]), (&"fail".into(), &"exited".into()));
+    assert!(!api.contains("SAMPLE_API_KEY"), "what was on stderr is private: {api}");
+    let list: serde_json::Value = serde_json::from_str(&serving.get("/api/v1/servers").1).unwrap();
+    assert_eq!(list["servers"][0]["server"], "banner");
     let metrics = serving.get("/metrics").1;
     for line in [
         "stdiowatch_up{server=\"sound\"} 1",

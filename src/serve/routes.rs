@@ -8,6 +8,7 @@
 //! | `/livez` | 200 while the scheduler's loop goes round, or else 503; says nothing of the servers |
 //! | `/readyz` | 200 once every server has been probed, or else 503 |
 //! | `/metrics` | Prometheus text 0.0.4, or OpenMetrics 1.0.0 |
+//! | `/api/v1/servers`, `/api/v1/servers/NAME` | verdicts; the last report, without what is private |
 //! | `POST /-/resume/NAME` | that server is probed again, if probing it was held; see [`actions`](super::actions) |
 //!
 //! HEAD is answered as GET is, without the body. OPTIONS is answered with 204 and `Allow` on every
@@ -27,6 +28,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use serde_json::json;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::set_header::SetResponseHeaderLayer;
 
@@ -34,6 +36,7 @@ use super::actions::{self, Actions};
 use super::own::Own;
 use super::{accept, metrics_body};
 use crate::running::hub::Hub;
+use crate::show::api;
 use crate::show::health::{self, Answer, HEALTH_JSON, Question};
 use crate::show::page::Page;
 use crate::show::scrape::Scrape;
@@ -68,6 +71,8 @@ pub fn routes(sources: Sources) -> Router {
         .route("/livez", get(livez))
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics))
+        .route("/api/v1/servers", get(api_servers))
+        .route("/api/v1/servers/{name}", get(api_server))
         .route("/-/resume/{name}", post(resume))
         .fallback(unknown)
         .with_state(sources)
@@ -122,6 +127,26 @@ async fn health_of_one(State(sources): State<Sources>, uri: Uri, Query(query): Q
         Some(answer) => answered(answer),
         None => (StatusCode::NOT_FOUND, [(CONTENT_TYPE, HEALTH_JSON)], health::no_such_server()).into_response(),
     }
+}
+
+async fn api_servers(State(sources): State<Sources>) -> Response {
+    json(StatusCode::OK, &api::servers(&sources.hub.snapshot(), (sources.now)()))
+}
+
+async fn api_server(State(sources): State<Sources>, uri: Uri) -> Response {
+    let snapshot = sources.hub.snapshot();
+    let name = uri.path().strip_prefix("/api/v1/servers/").and_then(decoded);
+    match name.and_then(|name| snapshot.server(&name).cloned()) {
+        None => json(StatusCode::NOT_FOUND, &json!({ "error": "there is no server of this name" })),
+        Some(server) => match api::report(&server) {
+            None => json(StatusCode::NOT_FOUND, &json!({ "error": "this server has not been probed yet" })),
+            Some(report) => json(StatusCode::OK, &report),
+        },
+    }
+}
+
+fn json(status: StatusCode, value: &serde_json::Value) -> Response {
+    (status, [(CONTENT_TYPE, "application/json")], format!("{value}\n")).into_response()
 }
 
 async fn livez(State(sources): State<Sources>) -> Response {

@@ -2,7 +2,7 @@
 """Holds a stdiowatch binary against real servers: run.py BINARY [NAME...].
 
 The servers and what is expected of each are in servers.toml, install.sh installs them. Three rounds:
-`check` of every server, two at a time; `serve` of a few alone; one `serve` that watches all of them.
+`check` of every server, then `serve` of every server, two at a time.
 After each, nothing that it launched may be left.
 """
 
@@ -74,7 +74,7 @@ def load(binary):
     table = tomllib.loads((HERE / "servers.toml").read_text())
     known = set(
         "argv env ask startup_timeout eof_grace verdict reason era protocol_version server_info spawns ended_by "
-        "exit_code codes may serve_verdict alone".split()
+        "exit_code codes may serve_verdict twice".split()
     ).union(LISTS)
     argvs = set()
     for name, server in table.items():
@@ -356,16 +356,16 @@ class Runner:
             wrong.append(f"see {log}.out and .err")
         self.say(f"check {name}", line, wrong)
 
-    def alone(self, server):
-        """`serve -- COMMAND`: a sound server until its second probe, which must not look for the era again."""
+    def serve(self, server):
+        """`serve -- COMMAND` until its first verdict; for some until the second probe, which must not look for the era again."""
         name = server["name"]
-        serve = Serve(self, f"serve-{name}", ["--interval", "5s", *self.options(server)])
+        twice = server.get("twice") and "fail" not in among(server["verdict"])
+        serve = Serve(self, f"serve-{name}", ["--interval", "5s" if twice else "60s", *self.options(server)])
         line, wrong = "", []
         try:
-            rounds = 2 if "fail" not in among(server["verdict"]) else 1
-            serve.probed({name: rounds})
+            serve.probed({name: 2 if twice else 1})
             line, wrong = self.watched(serve, server, "/health")
-            if rounds == 2:
+            if twice:
                 report = serve.report(name)
                 if report["spawns"] != 1:
                     wrong.append(f"{report['spawns']} spawns in a later probe, the era was known")
@@ -373,35 +373,6 @@ class Runner:
             wrong.append(str(error))
         wrong += serve.end()
         self.say(f"serve {name}", line, wrong)
-
-    def together(self, servers):
-        """`serve --config FILE` with every server of the table."""
-        configuration = {"defaults": {"interval": "60s"}, "servers": {}}
-        for server in servers:
-            entry = {"command": server["argv"][0], "args": server["argv"][1:], "env": server["env"]}
-            entry["timeouts"] = {"total": f"{TOTAL}s"}
-            if "startup_timeout" in server:
-                entry["timeouts"]["startup"] = server["startup_timeout"]
-            if "eof_grace" in server:
-                entry["shutdown"] = {"eof": server["eof_grace"]}
-            if "ask" in server:
-                entry["era"] = server["ask"]
-            configuration["servers"][server["name"]] = entry
-        file = DIR / "run/all.yaml"
-        file.write_text(json.dumps(configuration, indent=2))  # JSON is YAML
-        serve = Serve(self, "serve-all", ["--config", str(file)])
-        wrong = []
-        try:
-            serve.probed({server["name"]: 1 for server in servers})
-            for server in servers:
-                try:
-                    self.say(f"watch {server['name']}", *self.watched(serve, server, f"/health/{server['name']}"))
-                except ServeError as error:
-                    self.say(f"watch {server['name']}", "", [str(error)])
-        except ServeError as error:
-            wrong.append(str(error))
-        wrong += serve.end()
-        self.say(f"serve all {len(servers)}", "", wrong)
 
     def watched(self, serve, server, path):
         """What /health, /metrics and the API say of one server, against the table and each other.
@@ -557,8 +528,7 @@ def main():
         signal.signal(signal.SIGINT, runner.processes.stop)
         side_by_side(2, runner.check, servers)
         if not arguments.check_only:
-            side_by_side(4, runner.alone, [server for server in servers if arguments.names or server.get("alone")])
-            runner.together(servers)
+            side_by_side(2, runner.serve, servers)
     print(f"{runner.count['passed']} passed, {runner.count['failed']} failed")
     sys.exit(1 if runner.count["failed"] or not runner.count["passed"] else 0)
 

@@ -1,0 +1,57 @@
+//! The JSON interface: reports, as far as they may be shown to whoever asks.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::judge::{Report, Verdict};
+use crate::ledger::{ServerState, Snapshot};
+use crate::words::Moment;
+
+/// One server in the list of all.
+#[derive(Debug, Serialize)]
+struct Listed<'s> {
+    server: &'s str,
+    /// What it counts as now: `unknown` when it is overdue or was never probed.
+    verdict: Verdict,
+    since: Option<String>,
+    last_probe: Option<String>,
+    reason: Option<&'static str>,
+}
+
+/// All servers, in one line each.
+#[must_use]
+pub fn servers(snapshot: &Snapshot, now: Moment) -> Value {
+    let servers: Vec<Listed<'_>> = snapshot.servers.iter().map(|server| listed(server, now)).collect();
+    serde_json::json!({ "format": 1, "servers": servers })
+}
+
+fn listed(server: &ServerState, now: Moment) -> Listed<'_> {
+    Listed {
+        server: server.name.as_str(),
+        verdict: server.health(now).verdict(),
+        since: server.since.map(Moment::rfc3339),
+        last_probe: server.last.as_ref().map(|(at, _)| at.rfc3339()),
+        reason: server.report().and_then(|r| r.reason).map(|r| r.as_str()),
+    }
+}
+
+/// The last report of one server; `None` if it has not been probed yet.
+#[must_use]
+pub fn report(server: &ServerState) -> Option<Value> {
+    server.report().map(public)
+}
+
+/// A report without what only its owner should see: what the server wrote to stderr, what it was
+/// given, its version, and evidence, which quotes all of these.
+fn public(report: &Report) -> Value {
+    let mut report = serde_json::to_value(report).unwrap_or_default();
+    report["stderr_tail"] = Value::Null;
+    report["given"] = Value::Null;
+    if let Some(info) = report["server_info"].as_object_mut() {
+        info.insert("version".to_owned(), Value::Null);
+    }
+    for finding in report["findings"].as_array_mut().into_iter().flatten() {
+        finding["evidence"] = Value::Null;
+    }
+    report
+}
