@@ -1,7 +1,7 @@
 //! Bytes into lines, with a limit that counts the bytes of one line and nothing else.
 
 /// How much of a line over the limit is kept, to show.
-const HEAD: usize = 1024;
+const HEAD: usize = 200;
 
 /// Where a line begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
