@@ -25,7 +25,7 @@ fn at(seconds: u64) -> Moment {
 }
 
 fn report(verdict: Verdict) -> Report {
-    let nothing = Observation { launches: vec![], judged: 0, total: Duration::from_secs(1), cancelled: false };
+    let nothing = Observation { launches: vec![], judged: 0, total: Duration::from_secs(1), cancelled: false, container: None };
     Report { verdict, ..judge(&ServerName::new("s").unwrap(), String::new(), &nothing, &Rules::default(), None) }
 }
 

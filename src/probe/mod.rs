@@ -22,7 +22,7 @@ pub use observation::{
 };
 pub use plan::{EraChoice, Fetches, Limits, Plan, Times};
 pub use tape::{Happening, Recording, Tape, TapeError};
-pub use process::{Exit, LaunchError, Leftover, Swept, Usage};
+pub use process::{ContainerRun, Exit, LaunchError, LeftContainer, Leftover, Swept, Usage};
 
 #[cfg(test)]
 mod tests;

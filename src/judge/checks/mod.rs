@@ -6,7 +6,9 @@
 //! be seen is without a check is what `judge::tests` makes sure of.
 #![allow(clippy::wildcard_enum_match_arm, reason = "a check looks for one thing among all that can be seen")]
 
+mod auth;
 mod call;
+mod container;
 mod drift;
 mod handshake;
 mod latency;
@@ -22,7 +24,18 @@ use super::case::Check;
 
 /// Every check, in the order of a probe.
 pub static CHECKS: LazyLock<Vec<&'static Check>> = LazyLock::new(|| {
-    [launch::CHECKS, stdout::CHECKS, handshake::CHECKS, lists::CHECKS, call::CHECKS, drift::CHECKS, latency::CHECKS, shutdown::CHECKS, ours::CHECKS]
+    [
+        launch::CHECKS,
+        stdout::CHECKS,
+        handshake::CHECKS,
+        auth::CHECKS,
+        lists::CHECKS,
+        call::CHECKS,
+        drift::CHECKS,
+        latency::CHECKS,
+        shutdown::CHECKS,
+        ours::CHECKS,
+    ]
         .into_iter()
         .flatten()
         .collect()
