@@ -31,7 +31,7 @@ fn server(name: &str, verdict: Option<Verdict>) -> ServerState {
     let name = ServerName::new(name).unwrap();
     let mut state = ServerState::new(name.clone(), terms);
     if let Some(verdict) = verdict {
-        let nothing = Observation { launches: vec![], judged: 0, total: seconds(1), cancelled: false, peers: Peers::default() };
+        let nothing = Observation { launches: vec![], judged: 0, total: seconds(1), cancelled: false, peers: Peers::default(), container: None };
         let report = Report { verdict, ..judge(&name, String::new(), &nothing, &Rules::default(), None) };
         state.apply(Fact { report: Arc::new(report), at: clock::now(), listed: None, next_in: seconds(60), backoff: Duration::ZERO });
     }

@@ -22,6 +22,10 @@ use clap::Parser as _;
 /// anything was launched.
 #[must_use]
 pub fn run() -> ExitCode {
+    // As a server's browser: before the arguments are read, which are not ours then.
+    if let Some(code) = crate::outside::process::browser_main() {
+        return code;
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),

@@ -1,3 +1,5 @@
+mod containers;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -59,7 +61,7 @@ fn seen(what: What) -> Seen {
 fn with(change: impl FnOnce(&mut Launch)) -> Observation {
     let mut launch = launch();
     change(&mut launch);
-    Observation { launches: vec![launch], judged: 0, total: Duration::from_millis(100), cancelled: false, peers: Peers::default() }
+    Observation { launches: vec![launch], judged: 0, total: Duration::from_millis(100), cancelled: false, peers: Peers::default(), container: None }
 }
 
 fn report_by(observation: &Observation, rules: &Rules, baseline: Option<&Baseline>) -> Report {
@@ -123,6 +125,7 @@ fn code_of(what: &What) -> &'static str {
         What::Tool { flaw: ToolFlaw::TooDeep, .. } => "tools.too_deep",
         What::DuplicateName { .. } => "tools.duplicate_name",
         What::CallFailed { .. } => "call.failed",
+        What::Browser { .. } => "auth.browser",
         What::ReplyAfterEof { .. } => "shutdown.reply_after_eof",
     }
 }
@@ -206,6 +209,7 @@ fn everything() -> Vec<What> {
         What::DuplicateName { list, name: name() },
         What::ReplyAfterEof { asked },
         What::CallFailed { tool: name(), why: name() },
+        What::Browser { origin: "https://a.example".to_owned() },
     ]);
     all
 }
@@ -277,7 +281,7 @@ fn what_a_server_leaves_is_told_apart() {
     let leftover = Leftover { pid: 7, name: "sleep".into() };
     let report = report(&with(|launch| {
         let end = launch.end.as_mut().unwrap();
-        end.swept = Swept { in_group: vec![leftover.clone()], escaped: vec![leftover.clone(), leftover], survivors: vec![] };
+        end.swept = Swept { in_group: vec![leftover.clone()], escaped: vec![leftover.clone(), leftover], ..Swept::default() };
         end.pipe_held = true;
     }));
     assert_eq!(codes(&report), ["shutdown.left_group", "shutdown.left_escaped", "shutdown.pipe_held"]);
@@ -316,6 +320,11 @@ fn what_explains_a_failure_takes_its_place() {
     assert_eq!((report.verdict, report.reason), (Verdict::Unknown, None));
     assert!(report.findings.iter().all(|f| f.severity == Severity::Unknown));
     assert_eq!(codes(&report), ["stdout.noise", "probe.cancelled"]);
+    let login = self::report(&with(|launch| {
+        launch.seen.push(seen(What::Browser { origin: "https://a.example".to_owned() }));
+        launch.seen.push(seen(What::StdoutClosed { asked: Asked::Initialize }));
+    }));
+    assert_eq!((login.verdict, codes(&login)), (Verdict::Unknown, vec!["exit.stdout_closed", "auth.browser"]));
 }
 
 /// What a probe of a server comes to that has a live copy, pid 7.

@@ -27,7 +27,8 @@ fn at(seconds: u64) -> Moment {
 }
 
 fn report(verdict: Verdict) -> Report {
-    let nothing = Observation { launches: vec![], judged: 0, total: Duration::from_secs(1), cancelled: false, peers: Peers::default() };
+    let nothing =
+        Observation { launches: vec![], judged: 0, total: Duration::from_secs(1), cancelled: false, peers: Peers::default(), container: None };
     Report { verdict, ..judge(&ServerName::new("s").unwrap(), String::new(), &nothing, &Rules::default(), None) }
 }
 
@@ -111,7 +112,7 @@ fn harmful(severity: Option<Severity>) -> Report {
         stderr_tail: String::new(),
         end: None,
     };
-    let observation = Observation { launches: vec![launch], judged: 0, total: Duration::from_secs(1), cancelled: false, peers };
+    let observation = Observation { launches: vec![launch], judged: 0, total: Duration::from_secs(1), cancelled: false, container: None, peers };
     judge(&ServerName::new("s").unwrap(), String::new(), &observation, &rules, None)
 }
 

@@ -47,6 +47,13 @@ pub enum Input<'b> {
     StdinBroken,
     /// It exited. Everything that it wrote before has been handed in.
     Exited(Exit),
+    /// It had called for a browser.
+    BrowserCalled {
+        /// When.
+        at: At,
+        /// Scheme and host of the page.
+        origin: String,
+    },
     /// What it left was cleared away, and it was reaped.
     Swept(Swept, Usage),
 }
@@ -152,7 +159,14 @@ impl Machine {
     pub fn into_observation(self) -> Observation {
         let judged = self.judged();
         let total = self.finished.unwrap_or(self.started) - self.started;
-        Observation { launches: self.launches, judged, total, cancelled: self.cancelled, peers: Peers::default() }
+        Observation {
+            launches: self.launches,
+            judged,
+            total,
+            cancelled: self.cancelled,
+            peers: Peers::default(),
+            container: self.plan.container.clone(),
+        }
     }
 
     fn after(&mut self, now: At) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::plan::Fetches;
-use super::process::{Exit, LaunchError, Swept, Usage};
+use super::process::{ContainerRun, Exit, LaunchError, Swept, Usage};
 use crate::protocol::Era;
 use crate::protocol::mcp::{Flaw, Greeting, Item, ListKind, ToolFlaw};
 use crate::protocol::wire::{Fault, Place};
@@ -22,6 +22,8 @@ pub struct Observation {
     pub total: Duration,
     /// The probe was stopped by us.
     pub cancelled: bool,
+    /// The command runs a container.
+    pub container: Option<ContainerRun>,
     /// What was seen of other live copies of the server.
     pub peers: Peers,
 }
@@ -402,6 +404,11 @@ pub enum What {
         tool: String,
         /// Why, in words, escaped and bounded.
         why: String,
+    },
+    /// The server called for a browser.
+    Browser {
+        /// Scheme and host of the page.
+        origin: String,
     },
     /// A reply that had been waited for came when stdin was closed.
     ReplyAfterEof {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::call::Call;
 use super::micros;
+use super::process::ContainerRun;
 use crate::protocol::Era;
 use crate::words::Redactor;
 
@@ -117,6 +118,9 @@ pub struct Plan {
     pub fetches: Fetches,
     /// A tool to call when the lists have been read.
     pub call: Option<Call>,
+    /// The command runs a container.
+    #[serde(default)]
+    pub container: Option<ContainerRun>,
     /// Knows what must not surface.
     #[serde(skip)]
     pub redactor: Arc<Redactor>,
@@ -133,6 +137,7 @@ impl Plan {
             list_twice: true,
             fetches: Fetches::Nothing,
             call: None,
+            container: None,
             redactor: Arc::default(),
         }
     }

@@ -79,6 +79,36 @@ pub struct Leftover {
     pub name: String,
 }
 
+/// What a command that runs a container (`docker run …`) asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContainerRun {
+    /// The engine: `docker`, `podman` or `nerdctl`.
+    pub engine: String,
+    /// `-i`: our end of stdin reaches the server.
+    pub interactive: bool,
+    /// `-t`: the server's streams are a terminal.
+    pub tty: bool,
+    /// `-d`: the command ends as soon as the container runs.
+    pub detached: bool,
+    /// `--rm`: the container removes itself when it ends.
+    pub removes: bool,
+    /// `--name`
+    pub name: Option<String>,
+}
+
+/// A container that outlived the client that ran it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftContainer {
+    /// Its id.
+    pub id: String,
+    /// Its name, escaped.
+    pub name: String,
+    /// What the engine says of its state, escaped.
+    pub state: String,
+    /// It is gone now.
+    pub removed: bool,
+}
+
 /// What was found, and ended, after the launched process was gone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Swept {
@@ -88,6 +118,9 @@ pub struct Swept {
     pub escaped: Vec<Leftover>,
     /// Descendants that were not dead when the sweep gave up.
     pub survivors: Vec<Leftover>,
+    /// Containers, which are no descendants.
+    #[serde(default)]
+    pub containers: Vec<LeftContainer>,
 }
 
 /// What the server used, its reaped descendants included.

@@ -203,6 +203,10 @@ impl Session {
             Input::StdoutClosed => self.stdout_closed(now, effects),
             Input::StdinBroken => self.stdin_broken(now),
             Input::Exited(exit) => self.exited(now, exit, effects),
+            Input::BrowserCalled { at, origin } => {
+                let bytes = origin.clone().into_bytes();
+                self.note_in(at.min(now), self.phase_at(at), None, What::Browser { origin }, &bytes);
+            }
             Input::Swept(swept, usage) => self.swept(now, swept, usage),
         }
     }
@@ -339,7 +343,10 @@ impl Session {
         }
         self.stdin = Stdin::Closed(now);
         effects.push_back(Effect::CloseStdin);
-        self.stage = Stage::Leaving(Ladder::begin(now, self.bounds.eof_grace, self.plan.times.term_grace, self.bounds.end));
+        // One that has answered has long been installed.
+        let usual = self.plan.times.eof_grace;
+        let eof_grace = if self.first_reply.is_some() { usual.min(self.bounds.eof_grace) } else { self.bounds.eof_grace };
+        self.stage = Stage::Leaving(Ladder::begin(now, eof_grace, self.plan.times.term_grace, self.bounds.end));
     }
 
     /// The probe is to end soon: leaves, and gives no more than the usual grace.
@@ -495,6 +502,19 @@ impl Session {
             Stage::Waiting(waiting) => waiting.asked.phase(),
             Stage::AwaitingTools(_) => Phase::List,
             Stage::Leaving(_) | Stage::Sweeping | Stage::Over => Phase::Shutdown,
+        }
+    }
+
+    /// The phase that was on at an earlier moment.
+    fn phase_at(&self, at: At) -> Phase {
+        let leaving = match self.stdin {
+            Stdin::Closed(closed) => at >= closed,
+            Stdin::Open | Stdin::Broken => false,
+        };
+        match self.ready {
+            _ if leaving => Phase::Shutdown,
+            Some(ready) if at >= ready => Phase::List,
+            Some(_) | None => Phase::Handshake,
         }
     }
 

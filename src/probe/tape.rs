@@ -58,6 +58,13 @@ pub enum Happening {
         /// How.
         exit: Exit,
     },
+    /// It had called for a browser.
+    BrowserCalled {
+        /// Microseconds since the probe began.
+        called_us: u64,
+        /// Scheme and host of the page.
+        origin: String,
+    },
     /// What it left was cleared away.
     Swept {
         /// What that was.
@@ -130,6 +137,10 @@ impl Tape {
             Input::StdoutClosed => Happening::StdoutClosed,
             Input::StdinBroken => Happening::StdinBroken,
             Input::Exited(exit) => Happening::Exited { exit: *exit },
+            Input::BrowserCalled { at, origin } => {
+                let called_us = u64::try_from(at.elapsed().as_micros()).unwrap_or(u64::MAX);
+                Happening::BrowserCalled { called_us, origin: origin.clone() }
+            }
             Input::Swept(swept, usage) => Happening::Swept { swept: swept.clone(), usage: *usage },
         };
         let over = matches!(happening, Happening::Swept { .. });
@@ -351,6 +362,10 @@ fn happen(machine: &mut Machine, at: At, happening: &Happening) {
         Happening::StdoutClosed => machine.handle(at, Input::StdoutClosed),
         Happening::StdinBroken => machine.handle(at, Input::StdinBroken),
         Happening::Exited { exit } => machine.handle(at, Input::Exited(*exit)),
+        Happening::BrowserCalled { called_us, origin } => {
+            let called = At::after(Duration::from_micros(*called_us));
+            machine.handle(at, Input::BrowserCalled { at: called, origin: origin.clone() });
+        }
         Happening::Swept { swept, usage } => machine.handle(at, Input::Swept(swept.clone(), *usage)),
         Happening::Cancelled => machine.cancel(at),
         Happening::Launch | Happening::Sent(_) | Happening::CloseStdin | Happening::Sigterm | Happening::Sigkill => {}

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use crate::outside::process::{Child, Kin, LaunchSpec, Launcher, Signal};
-use crate::probe::{Effect, Input, Machine, Observation, Plan, Tape, Usage};
+use crate::probe::{Effect, Input, Machine, Observation, Plan, Swept, Tape, Usage};
 use crate::words::At;
 
 /// How much is read from stdout at once. A pipe holds no more.
@@ -157,7 +157,14 @@ impl Probe<'_> {
             Effect::Sweep => {
                 if let Some(process) = self.process.take() {
                     let queued = process.queued;
+                    let now = self.now();
+                    for call in process.child.browser_calls() {
+                        let at = At::after(now.elapsed().saturating_sub(call.ago));
+                        self.tell(Input::BrowserCalled { at, origin: call.origin });
+                    }
+                    let containers = process.child.clear_container(launcher, spec).await;
                     let (swept, usage) = process.child.sweep(self.term_grace).await;
+                    let swept = Swept { containers, ..swept };
                     let usage = Usage { queued, ..usage };
                     self.tell(Input::Swept(swept, usage));
                 }

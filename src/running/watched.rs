@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::judge::Rules;
 use crate::ledger::Terms;
-use crate::outside::process::LaunchSpec;
+use crate::outside::process::{LaunchSpec, container_run};
 use crate::probe::{Call, EraChoice, Fetches, Limits, Phase, Plan, Times};
 use crate::protocol::Era;
 use crate::words::{Redactor, ServerName};
@@ -64,7 +64,9 @@ impl Watched {
             times.cold_start *= longer;
             times.total *= longer;
         }
-        Plan { era, times, limits: self.limits, list_twice, fetches, call: self.call.clone(), redactor: Arc::new(self.redactor()) }
+        let container = container_run(&self.spec.command, &self.spec.args);
+        let redactor = Arc::new(self.redactor());
+        Plan { era, times, limits: self.limits, list_twice, fetches, call: self.call.clone(), container, redactor }
     }
 
     /// Knows what must not surface: the values of the configured environment.

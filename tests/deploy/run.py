@@ -55,8 +55,8 @@ def tool(check, name, argv, silent=False, **how):
 
 
 def scripts(check):
-    found = [TOP / ".ci/run", *TOP.glob("deploy/**/*.sh"), *TOP.glob("tests/**/*.sh")]
-    tool(check, "shellcheck on every script", ["shellcheck", *found], silent=True)
+    found = [TOP / ".ci/run", *TOP.glob("deploy/**/*.sh"), *TOP.glob("tests/real/*.sh")]
+    tool(check, "shellcheck has nothing to say", ["shellcheck", *found], silent=True)
 
 
 def rules(check):

@@ -2,6 +2,7 @@
 
 use super::super::case::{Case, Check, Found};
 use super::super::verdict::Severity::{Fail, Info, Warn};
+use super::container::silence_hint;
 use crate::probe::{Asked, Limit, Timeout, What};
 use crate::protocol::mcp::ListKind;
 use crate::protocol::{Era, LATEST_LEGACY, LATEST_MODERN};
@@ -201,6 +202,9 @@ fn timeout(case: Case<'_>, wanted: impl Fn(&Timeout) -> bool) -> Option<Found> {
     })?;
     let io = case.launch.io;
     found.evidence.push_str(&format!("; the process was running, with {} bytes on stdout and {} on stderr", io.stdout_bytes, io.stderr_bytes));
+    if let Some(hint) = silence_hint(case) {
+        found.evidence.push_str(&format!("; {hint}"));
+    }
     Some(found)
 }
 

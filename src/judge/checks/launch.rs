@@ -2,6 +2,7 @@
 
 use super::super::case::{Case, Check, Found};
 use super::super::verdict::Severity::Fail;
+use super::container::silence_hint;
 use crate::probe::{Asked, Exit, LaunchError, Phase, What};
 use crate::words::printable;
 
@@ -209,17 +210,19 @@ fn with_stderr(case: Case<'_>, mut found: Found) -> Found {
 }
 
 /// What an exit without an answer often means.
-fn exit_hint(case: Case<'_>) -> Option<&'static str> {
+fn exit_hint(case: Case<'_>) -> Option<String> {
+    if let Some(hint) = silence_hint(case) {
+        return Some(hint);
+    }
     let stderr = case.launch.stderr_tail.to_ascii_lowercase();
     let silent = stderr.trim().is_empty() && case.launch.io.stdout_bytes == 0;
     let clean =
         case.launch.seen.iter().any(|s| matches!(s.what, What::Exited { exit: Exit::Code(0), asked: Asked::Discover | Asked::Initialize, .. }));
     if stderr.contains("input device is not a tty") {
-        Some("hint: leave out docker's -t; a server's stdin is no terminal")
+        Some("hint: leave out docker's -t; a server's stdin is no terminal".to_owned())
     } else if silent && clean {
-        Some(
-            "hint: an end without a word and with status 0 often means that it read the end of its input at once (docker run without -i, a command put into the background), or that stdio is not its default transport",
-        )
+        let hint = "hint: an end without a word and with status 0 often means that it read the end of its input at once (docker run without -i, a command put into the background), or that stdio is not its default transport";
+        Some(hint.to_owned())
     } else {
         None
     }

@@ -6,7 +6,9 @@
 //! be seen is without a check is what `judge::tests` makes sure of.
 #![allow(clippy::wildcard_enum_match_arm, reason = "a check looks for one thing among all that can be seen")]
 
+mod auth;
 mod call;
+mod container;
 mod drift;
 mod handshake;
 mod latency;
@@ -29,6 +31,7 @@ pub static CHECKS: LazyLock<Vec<&'static Check>> = LazyLock::new(|| {
         launch::CHECKS,
         stdout::CHECKS,
         handshake::CHECKS,
+        auth::CHECKS,
         lists::CHECKS,
         call::CHECKS,
         drift::CHECKS,

@@ -2,8 +2,9 @@
 
 use super::super::case::{Case, Check, Found};
 use super::super::verdict::Severity::{Info, Warn};
+use super::container::stubborn_hint;
 use super::launch::{ended, signal_name};
-use crate::probe::{End, EndedBy, Exit, Leftover, Phase, What};
+use crate::probe::{End, EndedBy, Exit, LeftContainer, Leftover, Phase, What};
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
@@ -61,6 +62,13 @@ pub(super) const CHECKS: &[Check] = &[
         run: |case| left(case, |end| &end.swept.escaped, "outside of its process group"),
     },
     Check {
+        code: "shutdown.left_container",
+        severity: Warn,
+        about: "A container that the probe's `docker run` or `podman run` started was still there when that command had ended, running or stopped. It was removed, as far as it could be. Clients leave one behind for each session.",
+        mend: "Give --rm, and -i without -t and -d; let the server end when its input ends, and let SIGTERM's handler exit (a container's first process ignores SIGTERM otherwise; --init helps).",
+        run: left_container,
+    },
+    Check {
         code: "shutdown.pipe_held",
         severity: Warn,
         about: "A process that the server had started held its stdout open after the server's exit. A client that waits for the end of stdout waits for that process.",
@@ -94,18 +102,32 @@ fn needed(case: Case<'_>, by: EndedBy, message: &str) -> Option<Found> {
     let took = end.closed.map_or(0.0, |closed| (end.at - closed).as_secs_f64());
     let exit = end.exit.map_or_else(|| "it has not ended even so".to_owned(), |exit| format!("it {}", ended(exit)));
     let cpu = end.usage.cpu.as_secs_f64();
-    Some(Found::once(
-        end.at,
-        Phase::Shutdown,
-        message,
-        format!("{took:.1} s after the end of its input {exit}; it used {cpu:.2} s of CPU time in all"),
-    ))
+    let mut evidence = format!("{took:.1} s after the end of its input {exit}; it used {cpu:.2} s of CPU time in all");
+    if let Some(hint) = stubborn_hint(case, by) {
+        evidence.push_str(&format!("; {hint}"));
+    }
+    Some(Found::once(end.at, Phase::Shutdown, message, evidence))
 }
 
 fn exit_at_eof(case: Case<'_>, words: impl Fn(Exit) -> Option<String>) -> Option<Found> {
     let end = case.launch.end.as_ref().filter(|end| end.by == EndedBy::Eof)?;
     let message = words(end.exit?)?;
     Some(Found::once(end.at, Phase::Shutdown, message, format!("it {}", ended(end.exit?))))
+}
+
+/// On whichever launch it was: each of them is one that clients make.
+fn left_container(case: Case<'_>) -> Option<Found> {
+    let ends: Vec<&End> = case.observation.launches.iter().filter_map(|launch| launch.end.as_ref()).collect();
+    let at = ends.iter().find(|end| !end.swept.containers.is_empty())?.at;
+    let left: Vec<&LeftContainer> = ends.iter().flat_map(|end| &end.swept.containers).collect();
+    let fate = if left.iter().all(|container| container.removed) { "was removed" } else { "could not be removed" };
+    let words = |container: &&LeftContainer| {
+        let id: String = container.id.chars().take(12).collect();
+        let not = if container.removed { "" } else { ", not removed" };
+        format!("{} ({id}): {}{not}", container.name, container.state)
+    };
+    let evidence = left.iter().map(words).collect::<Vec<_>>().join("; ");
+    Some(Found::once(at, Phase::Shutdown, format!("a container outlived the command that ran it, and {fate}"), evidence))
 }
 
 fn left(case: Case<'_>, which: impl Fn(&End) -> &Vec<Leftover>, where_: &str) -> Option<Found> {

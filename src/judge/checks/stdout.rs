@@ -2,6 +2,7 @@
 
 use super::super::case::{Case, Check, Found};
 use super::super::verdict::Severity::{Fail, Info, Warn};
+use super::container::echo_hint;
 use crate::probe::What;
 use crate::protocol::json::MAX_VALUES;
 use crate::protocol::wire::Fault;
@@ -24,6 +25,7 @@ pub(super) const CHECKS: &[Check] = &[
                 _ => None,
             })
             .map(|found| place_words(case, found))
+            .map(|found| echo_words(case, found))
         },
     },
     Check {
@@ -216,5 +218,14 @@ fn place_words(case: Case<'_>, mut found: Found) -> Found {
         _ => ", between replies",
     };
     found.message.push_str(when);
+    found
+}
+
+/// Why our own lines may have come back.
+fn echo_words(case: Case<'_>, mut found: Found) -> Found {
+    let echoes = case.launch.seen.iter().any(|seen| matches!(seen.what, What::Echo { .. }));
+    if let Some(hint) = echo_hint(case).filter(|_| echoes) {
+        found.evidence.push_str(&format!("; {hint}"));
+    }
     found
 }

@@ -15,11 +15,14 @@ use rustix::net::Shutdown;
 use tokio::io::Interest;
 use tokio::time::{Sleep, sleep};
 
+use super::browser::{BrowserCall, Calls};
+use super::container::{Container, Ended};
+use super::launch::Launcher;
 use super::leader::Signal;
-use super::spec::StdioKind;
+use super::spec::{LaunchSpec, StdioKind};
 use super::stdio::Watched;
 use super::sweep::Tree;
-use crate::probe::{Exit, Swept, Usage};
+use crate::probe::{Exit, LeftContainer, Swept, Usage};
 
 /// A launched server. Every wait can be dropped and begun again without losing anything; all of them
 /// belong in one task.
@@ -32,14 +35,24 @@ pub struct Child {
     stderr: Watched,
     quick: Quick,
     tree: Tree,
+    /// What it runs, if it is an engine's client.
+    container: Option<Container>,
+    /// Where its calls for a browser arrive.
+    calls: Option<Calls>,
+    /// We have sent it a signal.
+    signalled: AtomicBool,
 }
 
 impl Child {
-    pub(super) fn new(ours: [OwnedFd; 3], kind: StdioKind, tree: Tree) -> io::Result<Child> {
+    pub(super) fn new(ours: [OwnedFd; 3], kind: StdioKind, mut tree: Tree, container: Option<Container>, calls: Option<Calls>) -> io::Result<Child> {
         let [stdin, stdout, stderr] = ours;
         let (stdout, stderr) = (Watched::new(stdout), Watched::new(stderr));
         stdout.watch(Interest::READABLE)?;
-        Ok(Child { stdin: Stdin::new(stdin, kind), stdout, stderr, quick: Quick::new(), tree })
+        if container.is_some() {
+            tree.lingers();
+        }
+        let signalled = AtomicBool::new(false);
+        Ok(Child { stdin: Stdin::new(stdin, kind), stdout, stderr, quick: Quick::new(), tree, container, calls, signalled })
     }
 
     /// The pid, which is the number of its process group too.
@@ -137,6 +150,7 @@ impl Child {
     ///
     /// As kill(2): `PermissionDenied` where all of it has become another user's.
     pub fn signal_group(&self, signal: Signal) -> io::Result<()> {
+        self.signalled.store(true, Relaxed);
         Ok(self.tree.leader().signal_group(signal)?)
     }
 
@@ -152,6 +166,25 @@ impl Child {
     #[must_use]
     pub fn queued(&self) -> Duration {
         self.tree.queued()
+    }
+
+    /// The calls for a browser that it has made and that were not asked for yet.
+    #[must_use]
+    pub fn browser_calls(&self) -> Vec<BrowserCall> {
+        self.calls.as_ref().map(Calls::read).unwrap_or_default()
+    }
+
+    /// Where the launched process is an engine's client (`docker run`): removes what its container left,
+    /// and says what that was. To be called before [`sweep`](Child::sweep), with what it was launched by;
+    /// a client that lives is killed first.
+    ///
+    /// Takes no time for other processes, nor where nothing can be left; else one or more runs of the
+    /// client's program.
+    pub async fn clear_container(&self, launcher: &Launcher, spec: &LaunchSpec) -> Vec<LeftContainer> {
+        let Some(container) = &self.container else { return Vec::new() };
+        self.tree.end_leader().await;
+        let ended = Ended { exit: self.tree.leader().seen_dead(), signalled: self.signalled.load(Relaxed) };
+        container.clear(launcher, spec, ended).await
     }
 
     /// Ends whatever has outlived the launched process, reaps all of it, and says what that was. A

@@ -5,6 +5,7 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::process::Command;
 
+use super::browser::{BROWSER, stub};
 use super::spec::{EnvMode, LaunchSpec};
 use crate::words::printable;
 
@@ -17,7 +18,7 @@ const SDK: [&str; 6] = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"];
 /// Where a program is looked for without a PATH (glibc's `confstr(_CS_PATH)`).
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
-/// A server's environment: what it inherits of ours, then its own entries.
+/// A server's environment: what it inherits of ours, a browser that opens nothing, then its own entries.
 pub(super) struct Environment<'a>(&'a LaunchSpec);
 
 impl<'a> Environment<'a> {
@@ -41,6 +42,8 @@ impl<'a> Environment<'a> {
             }
             EnvMode::Clean => {}
         }
+        // A desktop's own browser, too: nobody has asked for a page.
+        command.env(BROWSER, stub());
         command.envs(self.0.env.iter().map(|(name, value)| (name, value))).env(MARKER, marker);
     }
 
@@ -100,7 +103,8 @@ mod tests {
         let got = entries(EnvMode::Sdk, &[]);
         assert!(got.contains(&(OsString::from("PATH"), env::var_os("PATH").unwrap())));
         assert!(got.contains(&entry(MARKER, "m")));
-        assert!(got.iter().all(|(name, _)| name == MARKER || SDK.iter().any(|sdk| name == sdk)), "{got:?}");
+        assert!(got.contains(&entry(BROWSER, stub().to_str().unwrap())));
+        assert!(got.iter().all(|(name, _)| name == MARKER || name == BROWSER || SDK.iter().any(|sdk| name == sdk)), "{got:?}");
     }
 
     #[test]
@@ -113,7 +117,8 @@ mod tests {
     fn own_entries_win_and_are_never_dropped() {
         assert!(entries(EnvMode::Inherit, &[("PATH", "/mine")]).contains(&entry("PATH", "/mine")));
         assert!(entries(EnvMode::Sdk, &[("F", "() { :; }")]).contains(&entry("F", "() { :; }")));
-        assert_eq!(entries(EnvMode::Clean, &[("A", "1"), ("A", "2")]), [entry("A", "2"), entry(MARKER, "m")]);
+        let clean = entries(EnvMode::Clean, &[("A", "1"), ("A", "2"), ("BROWSER", "mine")]);
+        assert_eq!(clean, [entry("A", "2"), entry("BROWSER", "mine"), entry(MARKER, "m")]);
         assert!(entries(EnvMode::Inherit, &[]).len() >= env::vars_os().count());
     }
 

@@ -1,6 +1,6 @@
 //! The guard itself: waits for the end of its sidecar, then ends what that left behind.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::AsFd as _;
 use std::process::ExitCode;
@@ -9,6 +9,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::Signal;
 
+use super::container::{Orphan, is_monitor, orphan};
 use super::environment::MARKER;
 use super::family::{ID_LEN, LEDGER_MAGIC, SLOT_LEN, SLOTS_AT};
 use super::guard::{GOODBYE, NAME};
@@ -63,15 +64,38 @@ fn ledger() -> Option<(String, BTreeSet<u32>)> {
     Some((id, pids.filter(|pid| *pid != 0).collect()))
 }
 
-/// Kills until nothing is left for a while.
+/// The clients of containers, by their pids. They are ended last: of one that is killed while it makes
+/// its container, the half of that may be left which only it knows of.
+type Clients = BTreeMap<u32, Orphan>;
+
+/// Kills until nothing is left for a while, and removes the containers of the clients among it.
 fn end(id: &str, groups: &BTreeSet<u32>) {
+    let mut clients: Clients = groups.iter().filter_map(|pid| Some((*pid, orphan(*pid, id)?))).collect();
     // All at once first: no process of a group is born while its group is being killed.
-    for group in groups.iter().filter_map(|pid| proc_fs::target(*pid)) {
+    for group in groups.iter().filter(|pid| !clients.contains_key(pid)).filter_map(|pid| proc_fs::target(*pid)) {
         let _ = rustix::process::kill_process_group(group, Signal::KILL);
     }
+    until_quiet(|| kill_all(id, groups, &mut clients, false));
+    if clients.is_empty() {
+        return;
+    }
+    let mut ids = remove_all(&clients);
+    until_quiet(|| kill_all(id, groups, &mut clients, true));
+    ids.extend(remove_all(&clients));
+    // A container that was removed while it started may run on without the engine's knowledge.
+    let mut living = proc_fs::everyone();
+    living.retain(|stat| !stat.dead && stat.pid > 1);
+    let monitors = living.iter().map(|stat| stat.pid).filter(|pid| is_monitor(*pid, &ids)).collect();
+    for pid in with_descendants(&living, monitors).into_iter().filter_map(proc_fs::target) {
+        let _ = rustix::process::kill_process(pid, Signal::KILL);
+    }
+}
+
+/// Does it again until there has been nothing to do for a while.
+fn until_quiet(mut kill: impl FnMut() -> bool) {
     let mut waits = WAITS.iter();
     for _ in 0..LOOKS {
-        if kill_all(id, groups) {
+        if kill() {
             waits = WAITS.iter();
             std::thread::sleep(Duration::from_millis(1));
             continue;
@@ -81,23 +105,38 @@ fn end(id: &str, groups: &BTreeSet<u32>) {
     }
 }
 
+/// Removes the containers, all at the same time, as an engine may be slow; says which ids they had.
+fn remove_all(clients: &Clients) -> BTreeSet<String> {
+    std::thread::scope(|scope| {
+        let removals: Vec<_> = clients.values().map(|orphan| scope.spawn(|| orphan.remove())).collect();
+        removals.into_iter().filter_map(|removal| removal.join().ok()).flatten().collect()
+    })
+}
+
+/// These processes and all that descends from them.
+fn with_descendants(living: &[proc_fs::Stat], mut pids: BTreeSet<u32>) -> BTreeSet<u32> {
+    loop {
+        let before = pids.len();
+        pids.extend(living.iter().filter(|stat| pids.contains(&stat.parent)).map(|stat| stat.pid).collect::<Vec<_>>());
+        if pids.len() == before {
+            return pids;
+        }
+    }
+}
+
 /// Kills every living process that carries the sidecar's mark or is in one of its groups, and all
-/// their descendants; says whether there was one.
-fn kill_all(id: &str, groups: &BTreeSet<u32>) -> bool {
+/// their descendants; says whether there was one. Notes which of them are clients of containers, and
+/// kills these and what they are at work with only `with_clients`.
+fn kill_all(id: &str, groups: &BTreeSet<u32>, clients: &mut Clients, with_clients: bool) -> bool {
     let me = std::process::id();
     let mut living = proc_fs::everyone();
     living.retain(|stat| !stat.dead && stat.pid > 1 && stat.pid != me);
     let ours = |stat: &proc_fs::Stat| groups.contains(&stat.group) || marked(stat.pid, id);
-    let mut condemned: BTreeSet<u32> = living.iter().filter(|stat| ours(stat)).map(|stat| stat.pid).collect();
-    loop {
-        let before = condemned.len();
-        for stat in &living {
-            if condemned.contains(&stat.parent) {
-                condemned.insert(stat.pid);
-            }
-        }
-        if condemned.len() == before {
-            break;
+    let mut condemned = with_descendants(&living, living.iter().filter(|stat| ours(stat)).map(|stat| stat.pid).collect());
+    if !with_clients {
+        clients.extend(condemned.iter().filter_map(|pid| Some((*pid, orphan(*pid, id)?))));
+        for spared in with_descendants(&living, clients.keys().copied().collect()) {
+            condemned.remove(&spared);
         }
     }
     for pid in condemned.iter().filter_map(|pid| proc_fs::target(*pid)) {

@@ -15,7 +15,9 @@ use rustix::io::Errno;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::binaries::Binaries;
+use super::browser::Calls;
 use super::child::Child;
+use super::container::Container;
 use super::environment::Environment;
 use super::family::Family;
 use super::guard::{Guard, GuardCommand};
@@ -90,9 +92,13 @@ impl Launcher {
         let program = place.resolve(&spec.command)?;
         let stdio = Stdio::new(spec.stdio).map_err(resolve::resources)?;
         let mark = self.family.next_mark();
+        let container = Container::of(&spec.command, &spec.args, &mark);
+        let labelled = container.as_ref().map(|container| container.labelled(&spec.args));
         let mut command = Command::new(&program);
-        command.arg0(&spec.command).args(&spec.args).process_group(0);
+        command.arg0(&spec.command).args(labelled.as_ref().unwrap_or(&spec.args)).process_group(0);
         environment.apply(&mut command, &self.family.marker(&mark));
+        // Without it a call is not noticed, and opens nothing all the same.
+        let calls = Calls::new(&mark).ok();
         let [stdin, stdout, stderr] = stdio.theirs;
         command.stdin(stdin).stdout(stdout).stderr(stderr);
         if cwd.is_some() && self.home.forks() && place.is_no_program(&program) {
@@ -104,7 +110,8 @@ impl Launcher {
             None => LaunchError::Failed { error: error.to_string() },
         })?;
         let tree = Tree::new(Arc::clone(&self.family), leader, mark);
-        Child::new(stdio.ours, spec.stdio, tree).map_err(|error| resolve::resources(Errno::from_io_error(&error).unwrap_or(Errno::NOMEM)))
+        Child::new(stdio.ours, spec.stdio, tree, container, calls)
+            .map_err(|error| resolve::resources(Errno::from_io_error(&error).unwrap_or(Errno::NOMEM)))
     }
 
     /// Whether a process group is that of something which this launcher has running.

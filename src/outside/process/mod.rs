@@ -9,8 +9,10 @@
 //! stdio        the three pipes (or socket pairs) between us and the server
 //! launch       Launcher: one on the thread that launches, the only place that starts a process
 //! child        Child: the three streams and the exit, all of it usable from one select!
+//! browser      what the server gets for a browser, and who is told when it calls it
 //! leader       the launched process itself: waited for, signalled, reaped; never left a zombie
 //! family       all that this sidecar has launched: whose is a process that turns up?
+//! container    servers run by docker, podman, nerdctl: labelled, found again, removed
 //! sweep        what outlived the leader is found, ended, reaped; only then the leader is reaped
 //! kin          what a launched tree is seen to run as, so that other copies of it can be told
 //! proc_fs      the files of /proc that all of this reads
@@ -28,7 +30,9 @@
 //!   and runs a file without `#!` by the shell (glibc's `execvp`), unlike `posix_spawn`.
 
 mod binaries;
+mod browser;
 mod child;
+mod container;
 pub(in crate::outside) mod environment;
 mod family;
 mod format;
@@ -43,7 +47,9 @@ mod spec;
 mod stdio;
 mod sweep;
 
+pub use browser::{BrowserCall, browser_main};
 pub use child::Child;
+pub use container::container_run;
 pub use guard::GuardCommand;
 pub use guarding::guard_main;
 pub use kin::Kin;

@@ -25,6 +25,10 @@ use crate::words::printable;
 /// same time as the server is no leftover.
 /// The runtime adds up to a millisecond to each, which makes 25 in all.
 const GRACE: [Duration; 6] = [ms(1), ms(2), ms(3), ms(4), ms(5), ms(5)];
+/// The same for an engine's client: the monitor of its container removes that after the client's end,
+/// and is not the server's.
+const LINGER: usize = 80;
+const LINGER_PAUSE: Duration = ms(25);
 /// The longest time from SIGTERM to SIGKILL.
 const MOST_TERM: Duration = Duration::from_secs(1);
 /// How long the dying may take to be dead.
@@ -46,6 +50,7 @@ pub(super) struct Tree {
     mark: String,
     cpu: Duration,
     seen: Mutex<Seen>,
+    lingers: bool,
 }
 
 /// What was seen of the tree.
@@ -59,7 +64,12 @@ struct Seen {
 impl Tree {
     pub(super) fn new(family: Arc<Family>, leader: Leader, mark: String) -> Tree {
         let slot = Some(family.enrol(leader.id()));
-        Tree { family, leader, slot, mark, cpu: Duration::ZERO, seen: Mutex::default() }
+        Tree { family, leader, slot, mark, cpu: Duration::ZERO, seen: Mutex::default(), lingers: false }
+    }
+
+    /// What is left is given much longer to end by itself.
+    pub(super) fn lingers(&mut self) {
+        self.lingers = true;
     }
 
     pub(super) fn leader(&self) -> &Leader {
@@ -118,15 +128,21 @@ impl Tree {
         self.close(swept)
     }
 
-    /// Waits for what is just ending, and finds the rest.
-    async fn find(&mut self) -> (Swept, Vec<Stat>) {
+    /// Kills the leader unless it is dead, and waits for its end, though not for ever.
+    pub(super) async fn end_leader(&self) {
         if self.leader.seen_dead().is_none() {
             let _ = self.leader.signal_group(Signal::Kill);
             let _ = timeout(MOST_KILL, self.leader.exited()).await;
         }
+    }
+
+    /// Waits for what is just ending, and finds the rest.
+    async fn find(&mut self) -> (Swept, Vec<Stat>) {
+        self.end_leader().await;
         let mut swept = Swept::default();
         let mut left = self.look();
-        for pause in GRACE {
+        let longer = std::iter::repeat_n(LINGER_PAUSE, if self.lingers { LINGER } else { 0 });
+        for pause in GRACE.into_iter().chain(longer) {
             if left.is_empty() {
                 break;
             }

@@ -66,7 +66,14 @@ fn launch(tool: &str) -> Launch {
 pub(super) fn probe(server: &mut ServerState, verdict: Verdict, findings: Vec<Finding>, tool: &str, seconds: u64) {
     let launch = launch(tool);
     let listed = Baseline::of(&launch);
-    let observation = Observation { launches: vec![launch], judged: 0, total: Duration::from_millis(95), cancelled: false, peers: Peers::default() };
+    let observation = Observation {
+        launches: vec![launch],
+        judged: 0,
+        total: Duration::from_millis(95),
+        cancelled: false,
+        peers: Peers::default(),
+        container: None,
+    };
     let report = judge(&server.name, "2026-01-01T00:00:00Z".to_owned(), &observation, &Rules::default(), None);
     let reason = (verdict == Verdict::Fail).then_some(crate::judge::Reason::StdoutViolation);
     let timings = Timings { spawn_ms: Some(1.5), ..report.timings };
