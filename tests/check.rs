@@ -4,7 +4,7 @@
 mod common;
 
 use std::process::Output;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::*;
 use serde_json::Value;
@@ -123,6 +123,15 @@ fn a_strict_check_fails_on_warnings() {
 }
 
 #[test]
+fn an_objective_that_was_missed_is_a_warning() {
+    let check = |objective| {
+        let output = Run::new().output(&["check", "--format", "json", "--objective", objective, "--", PROGRAM, "sample-server", "sound"]);
+        codes(&report(&output))
+    };
+    assert_eq!((check("startup=1h"), check("startup=0.001ms")), (vec![], vec!["latency.slow".to_owned()]));
+}
+
+#[test]
 fn a_severity_can_be_changed() {
     let severity = |setting| Run::new().output(&["check", "--severity", setting, "--", PROGRAM, "sample-server", "banner"]).status.code();
     assert_eq!(severity("stdout.noise=warn"), Some(0));
@@ -171,6 +180,7 @@ fn bad_input_is_one_clear_line_and_launches_nothing() {
         (vec!["check", "--env", "NOVALUE", "--", "touch", touch], "NAME=VALUE"),
         (vec!["check", "--severity", "stdout.nose=warn", "--", "touch", touch], "there is no finding \"stdout.nose\""),
         (vec!["check", "--severity", "stdout.noise=bad", "--", "touch", touch], "a level is info, warn, fail or unknown"),
+        (vec!["check", "--objective", "start=1s", "--", "touch", touch], "a phase is startup, list, call or shutdown"),
         (vec!["check", "--name", "a/b", "--", "touch", touch], "may not contain '/'"),
         (vec!["check", "-o", "/no/such/dir/file", "--format", "json", "--", "touch", touch], "cannot write /no/such/dir/file"),
         (vec!["check", "--", ""], "the command is empty"),
@@ -281,6 +291,22 @@ fn a_signal_ends_what_was_launched_and_then_the_check() {
         assert_eq!(ended.code(), Some(status));
         run.leaves_nothing(Duration::ZERO);
     }
+}
+
+#[test]
+fn a_reply_that_came_while_we_stood_still_came_in_time() {
+    let run = Run::new();
+    let args = ["check", "--format", "json", "--era", "legacy", "--startup-timeout", "4s", "--", PROGRAM, "sample-server", "slow"];
+    let mut child = run.command(&args).spawn().unwrap();
+    poll(LONG, || (run.alive().len() > 1).then_some(())).expect("the server runs");
+    signal(child.id(), "STOP");
+    // The sample answers after 3 s; we wake up when its 4 s are over.
+    let until = Instant::now() + Duration::from_secs(6);
+    poll(LONG, || (Instant::now() >= until).then_some(()));
+    signal(child.id(), "CONT");
+    poll(LONG, || child.try_wait().unwrap()).expect("it ends");
+    let report = report(&child.wait_with_output().unwrap());
+    assert_eq!((&report["verdict"], codes(&report)), (&"pass".into(), vec![]), "{report:#}");
 }
 
 #[test]

@@ -61,11 +61,40 @@ fn files() -> Vec<(String, String, Vec<String>)> {
         .collect()
 }
 
-/// The rooms that a line names, as `crate::ROOM` or in `crate::{ROOM, …}`.
-fn rooms_named(line: &str) -> Vec<&str> {
-    line.match_indices("crate::")
-        .filter_map(|(at, found)| line[at + found.len()..].split(|c: char| !(c.is_alphanumeric() || c == '_')).next())
-        .collect()
+/// The rooms that a text names, as `crate::ROOM` or in `crate::{ROOM, …}`, over several lines too.
+fn rooms_named(text: &str) -> Vec<String> {
+    let word = |text: &str| text.trim_start().split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or_default().to_owned();
+    let mut named = Vec::new();
+    for (at, found) in text.match_indices("crate::") {
+        let rest = &text[at + found.len()..];
+        let Some(inner) = rest.strip_prefix('{') else {
+            named.push(word(rest));
+            continue;
+        };
+        let mut depth = 0;
+        let mut begin = 0;
+        for (at, c) in inner.char_indices() {
+            match c {
+                '{' => depth += 1,
+                '}' if depth > 0 => depth -= 1,
+                ',' | '}' if depth == 0 => {
+                    named.push(word(&inner[begin..at]));
+                    begin = at + 1;
+                    if c == '}' {
+                        break;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    named
+}
+
+#[test]
+fn imports_are_found_however_they_are_written() {
+    assert_eq!(rooms_named("use crate::words::At; crate::probe::Plan"), ["words", "probe"]);
+    assert_eq!(rooms_named("use crate::{serve as _a, show::{x, y},\n    words};"), ["serve", "show", "words"]);
 }
 
 #[test]
@@ -77,11 +106,10 @@ fn a_room_imports_only_from_floors_below_it() {
             continue;
         }
         let (floor, also) = floors.get(room.as_str()).unwrap_or_else(|| panic!("{name}: the room {room} is not in the plan of the house"));
-        for line in &lines {
-            for other in rooms_named(line).into_iter().filter(|other| *other != room && floors.contains_key(other)) {
-                if floors[other].0 >= *floor && !also.contains(&other) {
-                    wrong.push(format!("{name}: {}", line.trim()));
-                }
+        for other in rooms_named(&lines.join("\n")) {
+            let Some((others, _)) = floors.get(other.as_str()).filter(|_| other != room) else { continue };
+            if others >= floor && !also.contains(&other.as_str()) {
+                wrong.push(format!("{name}: crate::{other}"));
             }
         }
     }
@@ -136,5 +164,27 @@ fn the_plan_of_the_house_is_the_one_in_the_documentation() {
         let row = page.lines().find(|line| line.starts_with(&format!("| `{room}`")));
         let row = row.unwrap_or_else(|| panic!("docs/architecture.md has no row for the room {room}"));
         assert!(row.contains(&format!("| {floor} |")), "docs/architecture.md has another floor for {room}: {row}");
+    }
+}
+
+/// The variants of `enum NAME` in a source text.
+fn variants(text: &str, name: &str) -> Vec<String> {
+    let body = text.split(&format!("pub enum {name} {{\n")).nth(1).unwrap_or_else(|| panic!("no enum {name}"));
+    let body = body.split("\n}\n").next().unwrap();
+    let variant = |line: &&str| line.starts_with("    ") && line[4..].starts_with(char::is_uppercase);
+    body.lines().filter(variant).map(|l| l[4..].split(|c: char| !c.is_alphanumeric()).next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn there_is_a_sample_of_everything_that_can_be_seen() {
+    // `judge::tests::everything` is written by hand; what is missing there is tested nowhere.
+    let read = |path: &str| fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(path)).unwrap();
+    let tests = read("judge/tests.rs");
+    let samples = tests.split("fn everything()").nth(1).unwrap().split("\n}\n").next().unwrap();
+    for (path, name) in [("probe/observation.rs", "What"), ("protocol/wire/line.rs", "Fault"), ("protocol/mcp/schema.rs", "ToolFlaw")] {
+        for variant in variants(&read(path), name) {
+            let named = samples.contains(&format!("{name}::{variant}")) || name == "What" && variant == "Overslept";
+            assert!(named, "judge/tests.rs: `everything` has no {name}::{variant}");
+        }
     }
 }

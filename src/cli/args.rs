@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::duration;
-use crate::judge::{Rules, Severity, check};
+use crate::judge::{OBJECTIVES, Rules, Severity, check};
 use crate::outside::process::{EnvMode, LaunchSpec, StdioKind};
 use crate::probe::{Call, EraChoice, Times};
 use crate::protocol::Era;
@@ -149,6 +149,9 @@ pub(super) struct ServerArgs {
     /// Give a finding another severity: info, warn, fail or unknown; may be repeated.
     #[arg(long, value_name = "CODE=LEVEL", value_parser = severity)]
     severity: Vec<(String, Severity)>,
+    /// Warn when a phase takes longer: startup, list, call or shutdown; may be repeated.
+    #[arg(long, value_name = "PHASE=DURATION", value_parser = objective)]
+    objective: Vec<(&'static str, Duration)>,
     /// Call a tool once its list has been read: a name, or {"tool": NAME, "arguments": {…},
     /// "expect": {"contains": TEXT, "equals": {POINTER: VALUE}}}. Refused for tools that the server
     /// marks destructive, unless "insist": true.
@@ -233,7 +236,7 @@ impl ServerArgs {
     /// How the server is judged.
     pub(super) fn rules(&self) -> Rules {
         let severity: BTreeMap<String, Severity> = self.severity.iter().cloned().collect();
-        Rules { severity, objectives: BTreeMap::new() }
+        Rules { severity, objectives: self.objective.iter().copied().collect() }
     }
 
     fn times(&self) -> Times {
@@ -258,6 +261,12 @@ fn interval(text: &str) -> Result<Duration, String> {
         return Err("a server is launched at most once a second; give 1s or more".to_owned());
     }
     Ok(interval)
+}
+
+fn objective(text: &str) -> Result<(&'static str, Duration), String> {
+    let (name, objective) = text.split_once('=').ok_or("write it as PHASE=DURATION, such as startup=2s")?;
+    let phase = OBJECTIVES.into_iter().find(|phase| *phase == name).ok_or("a phase is startup, list, call or shutdown")?;
+    Ok((phase, duration::parse_positive(objective)?))
 }
 
 fn assignment(text: &str) -> Result<(String, String), String> {

@@ -30,7 +30,7 @@ impl Baseline {
     /// The baseline that a launch would make; `None` if its lists are not complete.
     #[must_use]
     pub fn of(launch: &Launch) -> Option<Baseline> {
-        if launch.listed.is_none() || launch.lists.iter().any(|l| !l.complete && !l.unknown) {
+        if launch.listed.is_none() || launch.lists.iter().any(|l| !l.complete) {
             return None;
         }
         let mut items: BTreeMap<_, Vec<Vec<u8>>> = BTreeMap::new();

@@ -10,6 +10,9 @@ use super::verdict::{Reason, Severity};
 use crate::probe::{Launch, Observation, Phase, Seen, What};
 use crate::words::At;
 
+/// What an objective can be set for.
+pub const OBJECTIVES: [&str; 4] = ["startup", "list", "call", "shutdown"];
+
 /// How a server's observations are judged.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {

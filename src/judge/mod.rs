@@ -8,7 +8,7 @@ mod report;
 mod verdict;
 
 pub use baseline::Baseline;
-pub use case::{Case, Check, Finding, Found, Rules};
+pub use case::{Case, Check, Finding, Found, OBJECTIVES, Rules};
 pub use checks::{CHECKS, PEER_HARMED, check};
 pub use report::{Changed, Drift, DriftStatus, Given, Lists, PeersSeen, Report, Schema, ServerIdentity, Shutdown, Timings, UsageSeen, judge};
 pub use verdict::{Reason, Severity, Verdict};

@@ -350,7 +350,7 @@ fn schema(launch: &Launch) -> Option<Schema> {
     Some(Schema {
         sha256: set_digest(all_items(launch)),
         bytes: all_items(launch).map(|(_, item)| item.canonical.len()).sum(),
-        complete: launch.listed.is_some() && launch.lists.iter().all(|l| l.complete || l.unknown),
+        complete: launch.listed.is_some() && launch.lists.iter().all(|l| l.complete),
     })
 }
 

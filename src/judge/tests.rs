@@ -125,6 +125,8 @@ fn code_of(what: &What) -> &'static str {
         What::Tool { flaw: ToolFlaw::TooDeep, .. } => "tools.too_deep",
         What::DuplicateName { .. } => "tools.duplicate_name",
         What::CallFailed { .. } => "call.failed",
+        // Explains a timeout, and means nothing without one.
+        What::Overslept { .. } => "probe.host_busy",
         What::Browser { .. } => "auth.browser",
         What::ReplyAfterEof { .. } => "shutdown.reply_after_eof",
     }
@@ -442,6 +444,19 @@ fn a_timeout_on_a_busy_host_is_not_the_servers() {
             launch.end.as_mut().unwrap().usage = Usage { queued: Duration::from_secs(queued), cpu: Duration::from_secs(cpu), ..Usage::default() };
         }))
     };
+    let slept = report(&with(|launch| {
+        let waited = Duration::from_secs(16);
+        launch.seen.push(seen(What::Overslept { by: Duration::from_secs(6) }));
+        launch.seen.push(seen(What::Timeout(Timeout {
+            asked: Asked::Initialize,
+            limit: Limit::Phase,
+            waited,
+            lines: 0,
+            unfinished: 0,
+            newline_missing: false,
+        })));
+    }));
+    assert_eq!((slept.verdict, codes(&slept)), (Verdict::Unknown, vec!["timeout.silent", "probe.host_busy"]));
     let starved = timed_out(6, 2);
     assert_eq!((starved.verdict, codes(&starved)), (Verdict::Unknown, vec!["timeout.silent", "probe.host_busy"]));
     assert_eq!(timed_out(1, 0).verdict, Verdict::Fail, "it had its chance");

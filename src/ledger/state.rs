@@ -123,6 +123,8 @@ pub struct ServerState {
     pub last_success: Option<Moment>,
     /// What the server counts as, after thresholds.
     pub standing: Option<Verdict>,
+    /// The last thing that it counted as and that says something about it.
+    known: Option<Verdict>,
     /// Since when.
     pub since: Option<Moment>,
     /// When the last verdict expires.
@@ -191,6 +193,7 @@ impl ServerState {
             last: None,
             last_success: None,
             standing: None,
+            known: None,
             since: None,
             expires: Duration::ZERO,
             backoff: Duration::ZERO,
@@ -278,9 +281,12 @@ impl ServerState {
 
     /// A person wants it probed again. Returns whether it was not.
     pub fn resume(&mut self, now: Moment) -> bool {
-        // What is known is as old as it is, and overdue only if no probe comes now either.
-        self.expires = self.expires.max(now.up + self.terms.interval + self.terms.total);
-        self.held.take().is_some()
+        let was_held = self.held.take().is_some();
+        if was_held {
+            // What is known is as old as it is, and overdue only if no probe comes now either.
+            self.expires = self.expires.max(now.up + self.terms.interval + self.terms.total);
+        }
+        was_held
     }
 
     fn count_outcome(&mut self, report: &Report, at: Moment) {
@@ -353,15 +359,16 @@ impl ServerState {
     /// Decides what the server counts as from now on; returns what it did before, if that changed.
     fn stand(&mut self, verdict: Verdict, at: Moment) -> Option<Option<Verdict>> {
         let before = self.standing;
-        let was_up = before.is_none_or(Verdict::is_up);
         let stands = match verdict {
-            Verdict::Fail => !was_up || before.is_none() || self.consecutive_failures >= self.terms.failures,
-            Verdict::Pass | Verdict::Warn => was_up || self.consecutive_successes >= self.terms.successes,
-            Verdict::Unknown => true,
+            Verdict::Fail => self.known.is_none_or(|v| !v.is_up()) || self.consecutive_failures >= self.terms.failures,
+            Verdict::Pass | Verdict::Warn => self.known.is_none_or(Verdict::is_up) || self.consecutive_successes >= self.terms.successes,
+            Verdict::Unknown => false,
         };
         if stands {
-            self.standing = Some(verdict);
+            self.known = Some(verdict);
         }
+        // An unknown outcome is shown while it is the last one, and changes nothing about what is known.
+        self.standing = if verdict == Verdict::Unknown { Some(verdict) } else { self.known };
         if self.standing == before {
             return None;
         }

@@ -78,6 +78,12 @@ fn an_unknown_outcome_is_shown_and_blames_nobody() {
     assert_eq!((s.consecutive_failures, s.unknown, s.probes), (1, 1, 3));
     assert!(!s.health(at(3)).is_up());
     assert_eq!(apply(&mut s, Verdict::Fail, 4), Some(Some(Verdict::Unknown)));
+    assert_eq!(s.health(at(4)), Health::Known(Verdict::Fail), "two in a row, the unknown one aside");
+    let mut s = state(3, 1);
+    apply(&mut s, Verdict::Pass, 1);
+    apply(&mut s, Verdict::Unknown, 2);
+    apply(&mut s, Verdict::Fail, 3);
+    assert_eq!(s.health(at(3)), Health::Known(Verdict::Pass), "one failure of three is not enough, after an unknown one neither");
 }
 
 #[test]

@@ -94,7 +94,9 @@ impl PeerWatch {
     /// What has become of the peers that were found before the launch.
     pub fn after(&mut self, name: &ServerName) -> Found {
         let Some(server) = self.servers.get_mut(name) else { return Found::default() };
-        let (live, dead): (Vec<Peer>, Vec<Peer>) = server.peers.drain(..).partition(Peer::lives);
+        let (live, mut dead): (Vec<Peer>, Vec<Peer>) = server.peers.drain(..).partition(Peer::lives);
+        // One that has lived through a probe before bears them; its client has closed it.
+        dead.retain(|peer| !peer.survivor);
         let own = |peer: &&Peer| server.lines.contains(&peer.line);
         let pids = |peers: &[Peer]| peers.iter().filter(own).map(|peer| peer.pid).collect();
         let found = Found { live: pids(&live), died: pids(&dead) };

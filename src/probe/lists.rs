@@ -248,6 +248,13 @@ impl Lists {
         self.read.iter().filter(|r| r.kind == ListKind::Tools).flat_map(|r| &r.items).find(|item| item.name == name)
     }
 
+    /// The server does not have the list, and has not promised to.
+    pub(super) fn absent(&mut self) {
+        if self.current < self.read.len() {
+            self.read.remove(self.current);
+        }
+    }
+
     /// The list was answered with an error, or not at all.
     pub(super) fn refused(&mut self) {
         if let Some(reading) = self.read.get_mut(self.current) {

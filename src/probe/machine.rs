@@ -21,6 +21,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::observation::{Launch, Observation, Peers};
 use super::plan::{EraChoice, Fetches, Plan};
@@ -45,6 +46,8 @@ pub enum Input<'b> {
     StdoutClosed,
     /// Nobody holds the other end of its stdin any more.
     StdinBroken,
+    /// We did not come to look for this long after we should have.
+    Overslept(Duration),
     /// It exited. Everything that it wrote before has been handed in.
     Exited(Exit),
     /// It had called for a browser.

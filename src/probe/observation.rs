@@ -410,6 +410,11 @@ pub enum What {
         /// Scheme and host of the page.
         origin: String,
     },
+    /// We did not come to look in time: we, or the whole machine, stood still.
+    Overslept {
+        /// For how long.
+        by: Duration,
+    },
     /// A reply that had been waited for came when stdin was closed.
     ReplyAfterEof {
         /// What had been asked.

@@ -322,10 +322,12 @@ impl Session {
     #[allow(clippy::too_many_arguments, reason = "one reply, with all that is known of it")]
     fn list_refused(&mut self, now: At, place: Place, kind: ListKind, code: Option<i64>, what: What, bytes: &[u8], effects: &mut VecDeque<Effect>) {
         // The `resources` capability promises resources; templates are extra.
-        if kind != ListKind::ResourceTemplates || code != Some(METHOD_NOT_FOUND) {
+        if kind == ListKind::ResourceTemplates && code == Some(METHOD_NOT_FOUND) {
+            self.lists.absent();
+        } else {
             self.note_at(now, Some(place), what, bytes);
+            self.lists.refused();
         }
-        self.lists.refused();
         self.go_on(now, effects);
     }
 

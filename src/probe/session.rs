@@ -202,6 +202,7 @@ impl Session {
             Input::Stderr(bytes) => self.stderr(bytes),
             Input::StdoutClosed => self.stdout_closed(now, effects),
             Input::StdinBroken => self.stdin_broken(now),
+            Input::Overslept(by) => self.note(now, What::Overslept { by }, &[]),
             Input::Exited(exit) => self.exited(now, exit, effects),
             Input::BrowserCalled { at, origin } => {
                 let bytes = origin.clone().into_bytes();
@@ -233,9 +234,9 @@ impl Session {
                 self.lists.ask_for_tools_again();
                 self.go_on(now, effects);
             }
+            // The process is long gone, and something it started holds on: a sweep finds it.
+            Stage::Leaving(_) if self.exit.is_some() => self.gone(now, effects),
             Stage::Leaving(ladder) => match ladder.climb(now) {
-                // The process is long gone, and something it started holds on: a sweep finds it.
-                _ if self.exit.is_some() => self.gone(now, effects),
                 Step::Term => self.signal(Effect::Terminate, effects),
                 Step::Kill => self.signal(Effect::Kill, effects),
                 Step::GiveUp => self.gone(now, effects),

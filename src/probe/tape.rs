@@ -17,6 +17,8 @@ use crate::words::{At, Redactor};
 
 /// The version of the format.
 const FORMAT: u32 = 1;
+/// How much of stderr is kept. Nothing else bounds it, and a replay needs its end at the most.
+const MAX_STDERR: usize = 1 << 20;
 /// A line that goes on for longer than this is written in pieces.
 const PIECE: usize = 1 << 20;
 
@@ -53,6 +55,13 @@ pub enum Happening {
     StdoutClosed,
     /// The other end of its stdin went away.
     StdinBroken,
+    /// We did not come to look in time.
+    Overslept {
+        /// For how many microseconds.
+        by_us: u64,
+    },
+    /// Stderr was longer than a recording holds.
+    StderrCut,
     /// It exited.
     Exited {
         /// How.
@@ -118,13 +127,15 @@ pub struct Tape {
     moments: Vec<Moment>,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
+    /// Bytes of stderr that are on the tape.
+    stderr_bytes: usize,
 }
 
 impl Tape {
     /// An empty one.
     #[must_use]
     pub fn new(redactor: Arc<Redactor>) -> Tape {
-        Tape { redactor, moments: Vec::new(), stdout: Vec::new(), stderr: Vec::new() }
+        Tape { redactor, moments: Vec::new(), stdout: Vec::new(), stderr: Vec::new(), stderr_bytes: 0 }
     }
 
     /// Something is about to be told to the machine.
@@ -136,6 +147,7 @@ impl Tape {
             Input::SpawnFailed(error) => Happening::SpawnFailed { error: error.clone() },
             Input::StdoutClosed => Happening::StdoutClosed,
             Input::StdinBroken => Happening::StdinBroken,
+            Input::Overslept(by) => Happening::Overslept { by_us: u64::try_from(by.as_micros()).unwrap_or(u64::MAX) },
             Input::Exited(exit) => Happening::Exited { exit: *exit },
             Input::BrowserCalled { at, origin } => {
                 let called_us = u64::try_from(at.elapsed().as_micros()).unwrap_or(u64::MAX);
@@ -175,6 +187,15 @@ impl Tape {
     }
 
     fn wrote(&mut self, now: At, stream: Stream, mut bytes: &[u8]) {
+        if matches!(stream, Stream::Stderr) {
+            let room = MAX_STDERR - self.stderr_bytes;
+            let is_cut = room > 0 && bytes.len() > room;
+            bytes = &bytes[..bytes.len().min(room)];
+            self.stderr_bytes += bytes.len();
+            if is_cut {
+                self.push(now, Happening::StderrCut);
+            }
+        }
         while let Some(end) = memchr::memchr(b'\n', bytes) {
             self.held(stream).extend_from_slice(&bytes[..=end]);
             bytes = &bytes[end + 1..];
@@ -361,6 +382,7 @@ fn happen(machine: &mut Machine, at: At, happening: &Happening) {
         Happening::Stderr(written) => machine.handle(at, Input::Stderr(&bytes(written))),
         Happening::StdoutClosed => machine.handle(at, Input::StdoutClosed),
         Happening::StdinBroken => machine.handle(at, Input::StdinBroken),
+        Happening::Overslept { by_us } => machine.handle(at, Input::Overslept(Duration::from_micros(*by_us))),
         Happening::Exited { exit } => machine.handle(at, Input::Exited(*exit)),
         Happening::BrowserCalled { called_us, origin } => {
             let called = At::after(Duration::from_micros(*called_us));
@@ -368,7 +390,7 @@ fn happen(machine: &mut Machine, at: At, happening: &Happening) {
         }
         Happening::Swept { swept, usage } => machine.handle(at, Input::Swept(swept.clone(), *usage)),
         Happening::Cancelled => machine.cancel(at),
-        Happening::Launch | Happening::Sent(_) | Happening::CloseStdin | Happening::Sigterm | Happening::Sigkill => {}
+        Happening::Launch | Happening::StderrCut | Happening::Sent(_) | Happening::CloseStdin | Happening::Sigterm | Happening::Sigkill => {}
     }
     while machine.poll().is_some() {}
 }

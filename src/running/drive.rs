@@ -22,6 +22,8 @@ const STDOUT_CHUNK: usize = 64 << 10;
 const STDERR_CHUNK: usize = 8 << 10;
 /// A probe that takes longer than this is worth a look at whether the host was busy.
 const SLOW: Duration = Duration::from_secs(1);
+/// A wait that ends this much too late was not the server's: we, or the whole machine, stood still.
+const OVERSLEPT: Duration = Duration::from_secs(1);
 /// Reads after an exit: a pipe's content several times over. Who holds the pipe may go on writing.
 const DRAIN_READS: usize = 64;
 
@@ -68,7 +70,15 @@ pub async fn drive(
         };
         let spoke = matches!(happened, Happened::Stdout(_) | Happened::Stderr(_));
         match happened {
-            Happened::Due => probe.machine.handle_timeout(probe.now()),
+            Happened::Due => {
+                // What has come by now has come in time, even if we were kept from reading it.
+                probe.drain(&mut stdout, &mut stderr);
+                let late = probe.machine.deadline().map(|due| probe.now() - due).unwrap_or_default();
+                if late > OVERSLEPT {
+                    probe.tell(Input::Overslept(late));
+                }
+                probe.machine.handle_timeout(probe.now());
+            }
             Happened::Stop => {
                 stopping = true;
                 probe.cancel();

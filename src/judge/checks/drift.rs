@@ -12,21 +12,21 @@ pub(super) const CHECKS: &[Check] = &[
         code: "drift.added",
         severity: Warn,
         about: "There are items that the accepted schema does not have.",
-        mend: "If the change is meant, accept it; if not, something other than before is running.",
+        mend: "If the change is meant, restart stdiowatch, which accepts what it then finds; if not, something other than before is running.",
         run: |case| drift(case, DriftStatus::Differs, |drift| named("new since the schema was accepted", &drift.added)),
     },
     Check {
         code: "drift.removed",
         severity: Warn,
         about: "Items of the accepted schema are gone.",
-        mend: "If the change is meant, accept it; if not, look for missing credentials: servers list less without them.",
+        mend: "If the change is meant, restart stdiowatch; if not, look for missing credentials: servers list less without them.",
         run: |case| drift(case, DriftStatus::Differs, |drift| named("gone since the schema was accepted", &drift.removed)),
     },
     Check {
         code: "drift.changed",
         severity: Warn,
         about: "Items are not what they were when the schema was accepted. A changed description counts: a model reads it.",
-        mend: "Read the change. If it is meant, accept it.",
+        mend: "Read the change. If it is meant, restart stdiowatch.",
         run: |case| {
             drift(case, DriftStatus::Differs, |drift| {
                 let changes: Vec<String> = drift.changed.iter().map(|c| format!("{} at {} ({})", c.tool, c.path, c.class)).collect();
@@ -49,7 +49,7 @@ pub(super) const CHECKS: &[Check] = &[
         code: "drift.not_comparable",
         severity: Info,
         about: "The accepted schema was taken in another era, so a difference says nothing.",
-        mend: "Accept the schema anew.",
+        mend: "Restart stdiowatch, which accepts what it then finds.",
         run: |case| {
             drift(case, DriftStatus::NotComparable, |_| {
                 let before = case.baseline.map_or("another", |b| b.era.as_str());

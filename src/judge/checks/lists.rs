@@ -38,7 +38,7 @@ pub(super) const CHECKS: &[Check] = &[
         code: "list.incomplete",
         severity: Warn,
         about: "A list could not be read to its end, or a limit cut it.",
-        mend: "If the size is meant, raise `limits.pages`.",
+        mend: "Larger pages, or fewer items: a client reads all of them before it can do anything.",
         run: |case| {
             case.seen(|what| match what {
                 What::Incomplete { list, why } => Some(format!("`{}` was not read to its end: {why}", list.method())),
@@ -73,7 +73,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "tools.duplicate_name",
         severity: Warn,
-        about: "Two items of one list have the same name. Clients keep one of them, or refuse both.",
+        about: "Two tools have the same name. Clients keep one of them, or refuse both.",
         mend: "Give each its own name.",
         run: |case| {
             case.seen(|what| match what {
@@ -126,7 +126,7 @@ pub(super) const CHECKS: &[Check] = &[
         code: "tools.volatile",
         severity: Warn,
         about: "Something differs between two listings of one session: a timestamp in a description, a random order inside a text. Drift cannot be told from it.",
-        mend: "Keep what changes out of names, descriptions and schemas, or leave the field out of the comparison.",
+        mend: "Keep what changes out of names, descriptions and schemas.",
         run: |case| {
             case.seen(|what| match what {
                 What::Volatile { list, item, pointer } if pointer.is_empty() => {

@@ -21,7 +21,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "probe.host_busy",
         severity: Unknown,
-        about: "The server did not answer in time while the host was saturated: it was ready to run for much of that time, and had no core.",
+        about: "The server did not answer in time while the host was saturated: it was ready to run for much of that time, and had no core; or stdiowatch itself did not get to look in time.",
         mend: "Give the host room, probe less often or fewer servers at once, or raise the timeouts. The next probe tries again.",
         run: host_busy,
     },
@@ -58,12 +58,23 @@ fn timeout(case: Case<'_>) -> Option<(&Seen, &Timeout)> {
 /// itself is: then it uses most of the time that it waits.
 fn host_busy(case: Case<'_>) -> Option<Found> {
     let (seen, timeout) = timeout(case)?;
+    if let Some(found) = overslept(case) {
+        return Some(found);
+    }
     let usage = case.launch.end.as_ref()?.usage;
     let starved = usage.queued >= timeout.waited.mul_f64(0.4) && usage.cpu < timeout.waited.mul_f64(0.8);
     starved.then(|| {
         let (queued, waited, cpu) = (usage.queued.as_secs_f64(), timeout.waited.as_secs_f64(), usage.cpu.as_secs_f64());
         let evidence = format!("of {waited:.1} s it was ready to run for {queued:.1} s without a core, and ran for {cpu:.1} s");
         Found::once(seen.at, seen.phase, "the host was too busy to give the server a chance", evidence)
+    })
+}
+
+/// A wait that ended too late was not the server's alone.
+fn overslept(case: Case<'_>) -> Option<Found> {
+    case.seen(|what| match what {
+        What::Overslept { by } => Some(format!("stdiowatch itself stood still for {:.1} s", by.as_secs_f64())),
+        _ => None,
     })
 }
 

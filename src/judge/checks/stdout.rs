@@ -159,7 +159,7 @@ pub(super) const CHECKS: &[Check] = &[
         code: "stdout.too_large",
         severity: Fail,
         about: "A line, or all output together, is over its limit.",
-        mend: "If the size is meant, raise `limits.line` or `limits.output`; otherwise look for what writes without end.",
+        mend: "Look for what writes without end. A message that large would trouble clients too: split it into pages.",
         run: |case| {
             case.seen(|what| match what {
                 What::Line(Fault::TooLong { limit }) => Some(format!("a line on stdout is longer than the limit of {limit} bytes")),

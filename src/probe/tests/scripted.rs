@@ -495,10 +495,7 @@ fn a_list_that_is_refused_does_not_stop_the_others() {
     });
     assert_eq!(seen(&o), ["Refused"], "templates are extra");
     let lists = &o.judged().unwrap().lists;
-    assert_eq!(
-        lists.iter().map(|l| (l.kind, l.unknown)).collect::<Vec<_>>(),
-        [(ListKind::Prompts, false), (ListKind::Resources, true), (ListKind::ResourceTemplates, true)]
-    );
+    assert_eq!(lists.iter().map(|l| (l.kind, l.unknown)).collect::<Vec<_>>(), [(ListKind::Prompts, false), (ListKind::Resources, true)]);
 }
 
 #[test]
