@@ -683,9 +683,10 @@ fn what_was_used_is_added_up() {
         let mut peaks = Vec::new();
         for child in [one, two] {
             said(&child, "\n").await;
-            // Both have become `cat`.
+            // All have become `cat`, and wait for input: what it takes to run is in memory.
             let all = || descendants(child.pid()).into_iter().chain([child.pid()]);
-            until("cat", || all().all(|pid| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "cat\n")));
+            let waits = |pid| fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains(" (cat) S "));
+            until("cat", || all().all(waits));
             child.measure();
             peaks.push(child.sweep(SECOND).await.1.max_rss.unwrap());
         }
