@@ -112,6 +112,21 @@ fn secrets_of_the_configuration_do_not_surface() {
 }
 
 #[test]
+fn a_variable_can_be_handed_on_by_its_name() {
+    let run = Run::new();
+    let script = ": ${WANTED_KEY:?WANTED_KEY is required}; exec \"$0\" sample-server sound";
+    let check = |options: &[&str]| {
+        let args: Vec<&str> = ["check", "--format", "json"].iter().chain(options).copied().chain(["--", "sh", "-c", script, PROGRAM]).collect();
+        report(&run.command(&args).env("WANTED_KEY", "value-of-it").output().unwrap())
+    };
+    let without = check(&[]);
+    assert_eq!(codes(&without), ["exit.before_reply"]);
+    let evidence = without["findings"][0]["evidence"].as_str().unwrap();
+    assert!(evidence.contains("WANTED_KEY is set here, and is not handed on") && evidence.contains("--env WANTED_KEY"), "{evidence}");
+    assert_eq!(check(&["--env", "WANTED_KEY"])["verdict"], "pass");
+}
+
+#[test]
 fn a_strict_check_fails_on_warnings() {
     let args = |strict| {
         let mut args = vec!["check", "--eof-grace", "200ms"];
@@ -176,8 +191,11 @@ fn bad_input_is_one_clear_line_and_launches_nothing() {
         (vec!["check", "--startup-timeout=-5s", "--", "touch", touch], "a duration cannot be negative"),
         (vec!["check", "--startup-timeout", "5", "--", "touch", touch], "the unit is missing"),
         (vec!["check", "--startup-timeout", "0s", "--", "touch", touch], "longer than zero"),
+        (vec!["check", "python3", "server.py"], "come after --"),
+        (vec!["check", "--format", "xml", "--", "touch", touch], "[possible values: human, json]"),
+        (vec!["sample-server"], "<KIND>"),
         (vec!["check", "--no-such-option", "--", "touch", touch], "--no-such-option"),
-        (vec!["check", "--env", "NOVALUE", "--", "touch", touch], "NAME=VALUE"),
+        (vec!["check", "--env", "NOVALUE_ANYWHERE", "--", "touch", touch], "NAME=VALUE"),
         (vec!["check", "--severity", "stdout.nose=warn", "--", "touch", touch], "there is no finding \"stdout.nose\""),
         (vec!["check", "--severity", "stdout.noise=bad", "--", "touch", touch], "a level is info, warn, fail or unknown"),
         (vec!["check", "--objective", "start=1s", "--", "touch", touch], "a phase is startup, list, call or shutdown"),

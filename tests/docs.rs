@@ -79,7 +79,7 @@ fn the_readme_names_only_metrics_options_and_paths_that_exist() {
         .collect();
     for option in text
         .split(|c: char| !(c.is_alphanumeric() || c == '-'))
-        .filter(|w| w.starts_with("--") && w.ends_with(char::is_alphabetic) && *w != "--release")
+        .filter(|w| w.starts_with("--") && w.ends_with(char::is_alphabetic) && !matches!(*w, "--release" | "--path"))
     {
         assert!(help.contains(option), "README names {option}");
     }

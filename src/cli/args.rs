@@ -67,7 +67,7 @@ pub(super) struct CheckArgs {
     /// How to print the report.
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(super) format: Format,
-    /// Write a machine format to this file instead of to stdout.
+    /// Write the report to this file instead of to stdout.
     #[arg(short, long, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
     /// Exit with 1 on warnings too.
@@ -102,7 +102,7 @@ pub(super) struct ServeArgs {
     /// address.
     #[arg(long)]
     pub(super) enable_actions: bool,
-    /// From one probe to the next while all is well; 1s at the least.
+    /// From one probe to the next while all is well; 1s at the least [default: 60s, with --demo 10s].
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = interval)]
     pub(super) interval: Option<Duration>,
     #[command(flatten)]
@@ -115,8 +115,8 @@ pub(super) struct ServerArgs {
     /// What to call the server; its program's name, unless told otherwise.
     #[arg(long)]
     name: Option<String>,
-    /// Set a variable of the server's environment; may be repeated.
-    #[arg(long = "env", value_name = "NAME=VALUE", value_parser = assignment)]
+    /// Set a variable of the server's environment, or hand on one that is set here; may be repeated.
+    #[arg(long = "env", value_name = "NAME[=VALUE]", value_parser = assignment)]
     env: Vec<(String, String)>,
     /// Which of our environment the server gets: sdk passes HOME LOGNAME PATH SHELL TERM USER, as
     /// MCP clients do.
@@ -198,7 +198,7 @@ impl ServerArgs {
     /// In one line, if it makes no sense.
     pub(super) fn watched(&self, interval: Duration) -> anyhow::Result<Watched> {
         let Some((command, args)) = self.command.split_first() else {
-            bail!("no command: give the server's command and arguments after --, as in `stdiowatch check -- npx -y some-mcp-server`");
+            bail!("no command: give the server's command and arguments after --, as in `… -- npx -y some-mcp-server`");
         };
         if command.is_empty() {
             bail!("the command is empty");
@@ -208,7 +208,7 @@ impl ServerArgs {
         }
         let name = match &self.name {
             Some(name) => ServerName::new(name).with_context(|| format!("--name \"{}\"", crate::words::printable(name, 60)))?,
-            None => ServerName::of_command(command),
+            None => ServerName::of_command_line(command, args),
         };
         let spec = LaunchSpec {
             command: command.clone(),
@@ -269,12 +269,20 @@ fn objective(text: &str) -> Result<(&'static str, Duration), String> {
     Ok((phase, duration::parse_positive(objective)?))
 }
 
+/// `NAME=VALUE`, or `NAME` for a variable that is set here: so that a secret need not stand in the
+/// list of arguments.
 fn assignment(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some(("", _)) | None => Err("write it as NAME=VALUE".to_owned()),
-        Some(_) if text.contains('\0') => Err("an environment variable cannot contain a NUL byte".to_owned()),
-        Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
+    let (name, value) = match text.split_once('=') {
+        Some((name, value)) => (name, value.to_owned()),
+        None => (text, std::env::var(text).map_err(|_| format!("{text} is not set here; write it as NAME=VALUE"))?),
+    };
+    if name.is_empty() {
+        return Err("write it as NAME=VALUE".to_owned());
     }
+    if text.contains('\0') {
+        return Err("an environment variable cannot contain a NUL byte".to_owned());
+    }
+    Ok((name.to_owned(), value))
 }
 
 fn severity(text: &str) -> Result<(String, Severity), String> {

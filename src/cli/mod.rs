@@ -50,12 +50,22 @@ fn usage(error: &clap::Error) -> ExitCode {
         let _ = error.print();
         return ExitCode::from(USAGE);
     }
-    let text = error.render().to_string();
-    let mut lines = text.lines().map(str::trim);
-    let first = lines.next().unwrap_or_default().trim_start_matches("error: ");
-    let tip = lines.find_map(|line| line.strip_prefix("tip: ")).map(|tip| format!("; {tip}")).unwrap_or_default();
-    eprintln!("stdiowatch: {first}{tip}");
+    eprintln!("stdiowatch: {}", in_one_line(error));
     ExitCode::from(USAGE)
+}
+
+/// What clap says on several lines, without its usage and its tips on quoting.
+fn in_one_line(error: &clap::Error) -> String {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    if let (ErrorKind::UnknownArgument, Some(ContextValue::String(word))) = (error.kind(), error.get(ContextKind::InvalidArg))
+        && !word.starts_with('-')
+    {
+        return format!("\"{word}\" is not expected here; a server's command and its arguments come after --");
+    }
+    let text = error.render().to_string();
+    let lines = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"));
+    let told: Vec<&str> = lines.filter(|line| !line.is_empty() && !line.starts_with("tip: to pass")).collect();
+    told.join(" ").trim_start_matches("error: ").to_owned()
 }
 
 /// The status of a usage or configuration error.

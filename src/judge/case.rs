@@ -64,7 +64,7 @@ fn found<'s>(seen: impl Iterator<Item = &'s Seen>, wanted: impl Fn(&What) -> Opt
         let evidence = evidence(seen);
         more += seen.times - 1;
         match &mut found {
-            None => found = Some(Found { at: seen.at, phase: seen.phase, message, evidence, times: seen.times }),
+            None => found = Some(Found { at: seen.at, phase: seen.phase, message, evidence, times: seen.times, line: seen.place.map(|p| p.line) }),
             Some(found) => {
                 found.times += seen.times;
                 if message != found.message {
@@ -104,13 +104,15 @@ pub struct Found {
     pub evidence: String,
     /// How often it was seen.
     pub times: u64,
+    /// The line of stdout on which it was first seen.
+    pub line: Option<u64>,
 }
 
 impl Found {
     /// Something found once.
     #[must_use]
     pub fn once(at: At, phase: Phase, message: impl Into<String>, evidence: impl Into<String>) -> Found {
-        Found { at, phase, message: message.into(), evidence: evidence.into(), times: 1 }
+        Found { at, phase, message: message.into(), evidence: evidence.into(), times: 1, line: None }
     }
 }
 

@@ -233,6 +233,21 @@ impl From<Io> for IoSeen {
 }
 
 impl Report {
+    /// Adds to an early exit that its stderr names variables which are set here and were not handed on:
+    /// the commonest reason of all. `is_set` says whether a variable is set here.
+    pub fn name_withheld(&mut self, is_set: impl Fn(&str) -> bool) {
+        let Some(given) = &self.given else { return };
+        let is_name = |word: &&str| word.len() > 2 && word.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
+        let words = self.stderr_tail.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).filter(is_name);
+        let mut withheld: Vec<&str> = words.filter(|name| is_set(name) && !given.env.iter().any(|g| g == name)).collect();
+        withheld.sort_unstable();
+        withheld.dedup();
+        if let (Some(name), Some(finding)) = (withheld.first(), self.findings.iter_mut().find(|f| f.code == "exit.before_reply")) {
+            let hint = format!("; hint: {name} is set here, and is not handed on to the server: --env {name} does that");
+            finding.evidence.push_str(&hint);
+        }
+    }
+
     /// Masks what `redactor` knows in what came from comparing schemas: the baseline holds them as the
     /// server wrote them. Everything else was masked when it was seen.
     pub fn mask(&mut self, redactor: &Redactor) {

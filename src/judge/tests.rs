@@ -24,6 +24,7 @@ fn launch() -> Launch {
         spawned: Some(at(1)),
         failure: None,
         first_reply: Some(at(50)),
+        first_reply_line: Some(2),
         ready: Some(at(50)),
         listed: Some(at(80)),
         called: None,

@@ -106,6 +106,7 @@ fn harmful(severity: Option<Severity>) -> Report {
         spawned: None,
         failure: None,
         first_reply: None,
+        first_reply_line: Some(1),
         ready: None,
         listed: None,
         version: None,

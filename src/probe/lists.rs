@@ -180,6 +180,11 @@ impl Lists {
         }
     }
 
+    /// Whether everything has been read once, and is only read again.
+    pub(super) fn is_repeating(&self) -> bool {
+        self.round > 0 || self.read.first().is_some_and(|r| r.awaited && r.before.is_some())
+    }
+
     /// Whether the server may be holding tools back that it has said are there now.
     pub(super) fn tools_changed(&self) -> bool {
         self.read.first().is_some_and(|r| r.kind == ListKind::Tools && r.changed)

@@ -96,6 +96,8 @@ pub struct Launch {
     pub failure: Option<LaunchError>,
     /// When its first valid reply came.
     pub first_reply: Option<At>,
+    /// The line of stdout that it stood on.
+    pub first_reply_line: Option<u64>,
     /// When the handshake was complete.
     pub ready: Option<At>,
     /// When the lists had been read.

@@ -184,6 +184,7 @@ impl Session {
     #[allow(clippy::too_many_arguments, reason = "one reply, with all that is known of it")]
     fn answer(&mut self, now: At, place: Place, asked: Asked, id: Id, shape: &Shape<'_>, bytes: &[u8], effects: &mut VecDeque<Effect>) {
         self.answered.push(id);
+        self.first_reply_line.get_or_insert(place.line);
         match shape {
             Shape::Result(result) => {
                 self.first_reply.get_or_insert(now);

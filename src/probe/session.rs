@@ -107,6 +107,7 @@ pub(super) struct Session {
     pub(super) io: Io,
     pub(super) lines: u64,
     pub(super) first_reply: Option<At>,
+    pub(super) first_reply_line: Option<u64>,
     pub(super) ready: Option<At>,
     pub(super) version: Option<String>,
     pub(super) greeting: Greeting,
@@ -148,6 +149,7 @@ impl Session {
             io: Io::default(),
             lines: 0,
             first_reply: None,
+            first_reply_line: None,
             ready: None,
             version: None,
             greeting: Greeting::default(),
@@ -296,6 +298,8 @@ impl Session {
                 let (id, line) = self.asker.list(kind, self.opening, &version, cursor.as_deref());
                 self.ask(now, Asked::List(kind), id, line, now + self.plan.times.request, effects);
             }
+            // A second look at an empty list is for when there is time for it.
+            Next::AwaitTools(wait) if now + wait >= self.bounds.cut => self.go_on(now, effects),
             Next::AwaitTools(wait) => self.stage = Stage::AwaitingTools(now + wait),
             Next::Done => {
                 self.listed = Some(now);
@@ -443,6 +447,10 @@ impl Session {
         let Stage::Waiting(Waiting { asked, since, until, lines, .. }) = self.stage else {
             return;
         };
+        if now >= self.bounds.cut && self.lists.is_repeating() {
+            // What had to be read has been; the repetition was for when there is time for it.
+            return self.leave(now, effects);
+        }
         let limit = if now >= self.bounds.cut && now < until { Limit::Total } else { Limit::Phase };
         let what = match self.exit {
             Some((_, exit)) => What::Exited { asked, exit, after_reply: self.first_reply.is_some(), held: true },
@@ -552,6 +560,7 @@ impl Session {
             spawned: self.spawned,
             failure: self.failure,
             first_reply: self.first_reply,
+            first_reply_line: self.first_reply_line,
             ready: self.ready,
             listed: self.listed,
             called: self.called,

@@ -181,6 +181,7 @@ impl Pad {
             report = judged(&observation);
         }
         report.given = Some(given(&job.spec));
+        report.name_withheld(|name| std::env::var_os(name).is_some());
         report.mask(&plan.redactor);
         let listed = observation.judged().and_then(Baseline::of);
         let peers = observation.peers;

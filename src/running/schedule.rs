@@ -19,7 +19,7 @@ use super::watched::{Known, Watched};
 use crate::judge::{Report, Severity, Verdict};
 use crate::ledger::{Fact, ServerState, Skip};
 use crate::outside::clock;
-use crate::words::{Digest, Moment};
+use crate::words::{Digest, Moment, printable};
 
 /// How often the scheduler shows that it lives.
 const TICK: Duration = Duration::from_secs(1);
@@ -182,9 +182,14 @@ impl Watcher {
                 let (next, skipped) = next_point(point + backoff, now.up, interval);
                 (0..skipped).for_each(|_| state.skip(Skip::Overlap));
                 let next_in = next.saturating_sub(now.up);
+                let code_before = state.history.entries().last().and_then(|e| e.code);
                 let change = state.apply(Fact { report: Arc::clone(&report), at: now, listed: outcome.listed, next_in, backoff });
-                if let Some(before) = change {
-                    tell(state, before, &report, now);
+                let code = state.history.entries().last().and_then(|e| e.code);
+                match change {
+                    Some(before) => tell(state, before.map_or("not probed", Verdict::as_str), &report, now),
+                    // The same verdict for another reason is news too.
+                    None if code != code_before && !report.verdict.is_up() => tell(state, report.verdict.as_str(), &report, now),
+                    None => {}
                 }
                 if let Some(held) = &state.held {
                     warn!(
@@ -241,17 +246,20 @@ fn jitter(server: &Watched, point: Duration) -> Duration {
     server.interval / JITTER * share / 1000
 }
 
-/// One line in the log for each change of what a server counts as.
-fn tell(state: &ServerState, before: Option<Verdict>, report: &Report, now: Moment) {
-    let was = before.map_or("not probed", Verdict::as_str);
-    let why = report.findings.iter().filter(|f| f.severity > Severity::Info).max_by_key(|f| f.severity);
-    let why = why.map(|f| format!("{}: {}", f.code, f.message)).unwrap_or_default();
-    let verdict = state.health(now).verdict();
+/// One line in the log for each change of what a server counts as, or of why it is not up.
+fn tell(state: &ServerState, was: &str, report: &Report, now: Moment) {
+    let verdict = state.health(now).verdict().as_str();
     let server = state.name.as_str();
-    if verdict.is_up() {
-        info!(server, was, verdict = verdict.as_str(), why);
-    } else {
-        warn!(server, was, verdict = verdict.as_str(), why);
+    let worst = report.findings.iter().filter(|f| f.severity > Severity::Info).max_by_key(|f| f.severity);
+    match worst {
+        None => info!(server, verdict, "{server}: {was} → {verdict}"),
+        Some(f) if report.verdict.is_up() => {
+            info!(server, verdict, code = f.code, "{server}: {was} → {verdict}: {}", f.message);
+        }
+        Some(f) => {
+            let evidence = printable(&f.evidence, 400);
+            warn!(server, verdict, code = f.code, evidence, "{server}: {was} → {verdict}: {}", f.message);
+        }
     }
 }
 

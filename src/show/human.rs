@@ -7,7 +7,7 @@ use crate::probe::EndedBy;
 use crate::words::printable;
 
 /// Lines of stderr that are shown with a failure.
-const STDERR_LINES: usize = 6;
+const STDERR_LINES: usize = 12;
 
 /// The reports, one after the other.
 #[must_use]
@@ -72,7 +72,9 @@ fn headline(report: &Report) -> &'static str {
 /// The worst first; those of one weight in the order of time.
 fn by_weight(report: &Report) -> Vec<&Finding> {
     let mut findings: Vec<&Finding> = report.findings.iter().collect();
-    findings.sort_by_key(|f| std::cmp::Reverse(f.severity));
+    // What explains a failure comes before it.
+    let explains = |f: &Finding| ["peer.", "probe.", "auth."].iter().any(|family| f.code.starts_with(family));
+    findings.sort_by_key(|f| (std::cmp::Reverse(f.severity), !explains(f)));
     findings
 }
 
@@ -94,7 +96,9 @@ fn capitalised(text: &str) -> String {
 /// The end of stderr, line by line, escaped.
 fn tell_stderr(out: &mut String, report: &Report, style: Style) {
     let lines: Vec<&str> = report.stderr_tail.lines().filter(|line| !line.trim().is_empty()).collect();
-    if lines.is_empty() {
+    // Few lines stand in the evidence already.
+    let told = lines.len() <= 3 && report.findings.iter().any(|f| f.evidence.contains("stderr ends: "));
+    if lines.is_empty() || told {
         return;
     }
     let shown = lines.len().min(STDERR_LINES);

@@ -62,6 +62,24 @@ impl ServerName {
         ServerName(name.into())
     }
 
+    /// The same, for a command that may be an interpreter or a launcher: then what it runs names the
+    /// server, `server.py` of `python3 server.py` and `server-everything` of `npx -y @x/server-everything@1`.
+    #[must_use]
+    pub fn of_command_line(command: &str, args: &[String]) -> ServerName {
+        const RUNNERS: [&str; 15] =
+            ["python", "python3", "node", "deno", "bun", "ruby", "php", "perl", "sh", "bash", "npx", "bunx", "pnpx", "uvx", "npm"];
+        let base = command.rsplit('/').next().unwrap_or(command);
+        let named = args.iter().find(|arg| !arg.starts_with('-') && !matches!(arg.as_str(), "run" | "exec" | "x"));
+        let is_script = args.first().is_some_and(|arg| matches!(arg.as_str(), "-c" | "-e" | "--eval" | "-p"));
+        match named {
+            Some(named) if RUNNERS.contains(&base) && !is_script => {
+                let last = named.rsplit('/').next().unwrap_or(named);
+                ServerName::of_command(last.split_once('@').map_or(last, |(name, _)| name))
+            }
+            _ => ServerName::of_command(command),
+        }
+    }
+
     /// The name.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -87,6 +105,25 @@ mod tests {
         assert_eq!(ServerName::new("a/b"), Err(NameError::Character('/')));
         assert_eq!(ServerName::new("a\nb"), Err(NameError::Character('\n')));
         assert_eq!(ServerName::new(&"x".repeat(101)), Err(NameError::TooLong(101)));
+    }
+
+    #[test]
+    fn what_is_run_names_the_server() {
+        let name = |line: &str| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            ServerName::of_command_line(&words[0], &words[1..]).as_str().to_owned()
+        };
+        for (line, wanted) in [
+            ("python3 /srv/server.py --x", "server.py"),
+            ("npx -y @modelcontextprotocol/server-everything@1.2", "server-everything"),
+            ("npm exec some-server", "some-server"),
+            ("/usr/bin/node dist/index.js", "index.js"),
+            ("python -m my_server", "my_server"),
+            ("sh -c x", "sh"),
+            ("mcp-server-time --tz UTC", "mcp-server-time"),
+        ] {
+            assert_eq!(name(line), wanted, "{line}");
+        }
     }
 
     #[test]

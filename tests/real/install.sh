@@ -31,6 +31,9 @@ command -v setsid >/dev/null || missing+=(util-linux)
 command -v promtool >/dev/null || missing+=(prometheus) # from here on, for monitoring.py and tests/deploy
 command -v prometheus-blackbox-exporter >/dev/null || missing+=(prometheus-blackbox-exporter)
 command -v systemd-analyze >/dev/null || missing+=(systemd)
+for tool in podman buildah runc conmon catatonit; do # for containers.py
+    command -v "$tool" >/dev/null || missing+=("$tool")
+done
 if ((${#missing[@]})); then
     apt-get update -q
     apt-get install -y -q --no-install-recommends "${missing[@]}"

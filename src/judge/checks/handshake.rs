@@ -6,14 +6,14 @@ use super::container::silence_hint;
 use crate::probe::{Asked, Limit, Timeout, What};
 use crate::protocol::mcp::ListKind;
 use crate::protocol::{Era, LATEST_LEGACY, LATEST_MODERN};
-use crate::words::printable;
+use crate::words::{At, printable};
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "timeout.silent",
         severity: Fail,
         about: "No complete line came after a request, within its time.",
-        mend: "If the server is only slow to start (a download, a network call before the transport), raise the start-up timeout. If it never answers: is its output buffered and not flushed, is its stdin handed on by every wrapper, does it speak stdio at all?",
+        mend: "If the server is only slow (a download, a network call before it answers), raise --startup-timeout, or --request-timeout for what comes after the handshake. If it never answers: is its output buffered and not flushed, is its stdin handed on by every wrapper, does it speak stdio at all?",
         run: |case| timeout(case, |t| t.limit == Limit::Phase && t.lines == 0),
     },
     Check {
@@ -27,7 +27,7 @@ pub(super) const CHECKS: &[Check] = &[
         code: "timeout.total",
         severity: Fail,
         about: "The time for the whole probe ran out.",
-        mend: "Raise the total timeout, or find what is slow: the phases' times are in the report.",
+        mend: "Raise --total-timeout, or find what is slow: the phases' times are in the report.",
         run: |case| timeout(case, |t| t.limit == Limit::Total),
     },
     Check {
@@ -129,7 +129,7 @@ pub(super) const CHECKS: &[Check] = &[
         code: "mcp.invalid_result",
         severity: Fail,
         about: "A result without a field that its revision requires, or with one of the wrong type. Clients that check refuse it whole.",
-        mend: "Compare the result with the revision's schema.",
+        mend: "Put in what is missing, with the type that is named; an SDK of the revision does so by itself.",
         run: |case| {
             case.seen(|what| match what {
                 What::Flawed { asked, flaw } => Some(format!(
@@ -201,6 +201,9 @@ fn timeout(case: Case<'_>, wanted: impl Fn(&Timeout) -> bool) -> Option<Found> {
         _ => None,
     })?;
     let io = case.launch.io;
+    if case.launch.started > At::START {
+        found.evidence.push_str(&format!("; this launch began at {}", case.launch.started));
+    }
     found.evidence.push_str(&format!("; the process was running, with {} bytes on stdout and {} on stderr", io.stdout_bytes, io.stderr_bytes));
     if let Some(hint) = silence_hint(case) {
         found.evidence.push_str(&format!("; {hint}"));

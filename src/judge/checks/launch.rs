@@ -14,12 +14,14 @@ pub(super) const CHECKS: &[Check] = &[
         mend: "Give the command's full path, or set PATH in the server's environment. A PATH that only an interactive shell has (nvm, pyenv, Homebrew) is not handed on to servers.",
         run: |case| {
             launch_error(case, |error| match error {
-                LaunchError::NotFound { command, searched: Some(path) } => {
-                    Some((format!("the command \"{}\" was not found", printable(command, 120)), format!("PATH searched: {}", printable(path, 400))))
-                }
-                LaunchError::NotFound { command, searched: None } => {
-                    Some((format!("there is no file \"{}\"", printable(command, 200)), "the command is a path, so PATH was not searched".to_owned()))
-                }
+                LaunchError::NotFound { command, searched: Some(path) } => Some((
+                    format!("the command \"{}\" was not found", printable(command, 120)),
+                    format!("PATH searched: {}{}", printable(path, 400), one_word_hint(command)),
+                )),
+                LaunchError::NotFound { command, searched: None } => Some((
+                    format!("there is no file \"{}\"", printable(command, 200)),
+                    format!("the command is a path, so PATH was not searched{}", one_word_hint(command)),
+                )),
                 _ => None,
             })
         },
@@ -43,11 +45,11 @@ pub(super) const CHECKS: &[Check] = &[
         code: "spawn.cwd_missing",
         severity: Fail,
         about: "The working directory does not exist, or is no directory.",
-        mend: "Create it, or correct `cwd`.",
+        mend: "Create it, or correct the path given by --cwd.",
         run: |case| {
             launch_error(case, |error| match error {
                 LaunchError::CwdMissing { cwd, not_a_directory } => Some((
-                    "the working directory does not exist".to_owned(),
+                    if *not_a_directory { "the working directory is no directory" } else { "the working directory does not exist" }.to_owned(),
                     format!("{}{}", printable(&cwd.to_string_lossy(), 300), if *not_a_directory { " is no directory" } else { "" }),
                 )),
                 _ => None,
@@ -61,9 +63,10 @@ pub(super) const CHECKS: &[Check] = &[
         mend: "chmod +x the file (unpacking an archive often drops the mode), or let the user that runs the server reach it.",
         run: |case| {
             launch_error(case, |error| match error {
-                LaunchError::Permission { path, what } => {
-                    Some(("the command may not be executed".to_owned(), format!("{}: {what}", printable(&path.to_string_lossy(), 300))))
-                }
+                LaunchError::Permission { path, what } => Some((
+                    if what == "is a directory" { "the command is a directory" } else { "the command may not be executed" }.to_owned(),
+                    format!("{}: {what}", printable(&path.to_string_lossy(), 300)),
+                )),
                 _ => None,
             })
         },
@@ -98,7 +101,7 @@ pub(super) const CHECKS: &[Check] = &[
         code: "exit.before_reply",
         severity: Fail,
         about: "The process ended before its first valid reply.",
-        mend: "Its stderr mostly says why: missing credentials or arguments, a failed import, a container without -i, a default transport other than stdio. Run the command by hand with the environment shown.",
+        mend: "Missing credentials or arguments, a failed import, a container without -i, a default transport other than stdio are the usual causes. Run the command by hand with the variables that it gets: HOME LOGNAME PATH SHELL TERM USER and those of --env; others of your shell's are not handed on.",
         run: |case| {
             case.seen(|what| match what {
                 What::Exited { asked, exit, after_reply: false, held } => {
@@ -113,7 +116,7 @@ pub(super) const CHECKS: &[Check] = &[
         code: "exit.mid_session",
         severity: Fail,
         about: "The process ended with a request unanswered, after it had answered before. An exit status of 0 does not make it better.",
-        mend: "Look at its stderr. Servers that end at a message they do not know, or at an error in one request, end their clients' sessions.",
+        mend: "If its stderr does not say why, run it by hand and send it the same. Servers that end at a message they do not know, or at an error in one request, end their clients' sessions.",
         run: |case| {
             case.seen(|what| match what {
                 What::Exited { asked, exit, after_reply: true, held } => {
@@ -159,6 +162,15 @@ fn launch_error(case: Case<'_>, wanted: impl Fn(&LaunchError) -> Option<(String,
     Some(Found::once(case.launch.started, Phase::Spawn, message, evidence))
 }
 
+/// A command line given as one word is a common slip.
+fn one_word_hint(command: &str) -> &'static str {
+    if command.contains(' ') {
+        "; hint: the command has a space in it: give program and arguments as words of their own, without quotes around all"
+    } else {
+        ""
+    }
+}
+
 /// How a process ended, in words.
 pub(super) fn ended(exit: Exit) -> String {
     match exit {
@@ -196,8 +208,7 @@ fn held_words(held: bool) -> &'static str {
 
 /// The last lines of stderr are the best evidence of why a process ended.
 fn with_stderr(case: Case<'_>, mut found: Found) -> Found {
-    let lines: Vec<&str> = case.launch.stderr_tail.lines().filter(|line| !line.trim().is_empty()).collect();
-    let last: Vec<String> = lines.iter().rev().take(3).rev().map(|line| printable(line, 200)).collect();
+    let last: Vec<String> = telling(&case.launch.stderr_tail).into_iter().map(|line| printable(line, 200)).collect();
     if last.is_empty() {
         found.evidence.push_str("; nothing on stderr");
     } else {
@@ -207,6 +218,15 @@ fn with_stderr(case: Case<'_>, mut found: Found) -> Found {
         found.evidence.push_str(&format!("; {hint}"));
     }
     found
+}
+
+/// The lines of stderr that are likely to say why: the last one that speaks of an error, and the end.
+fn telling(stderr: &str) -> Vec<&str> {
+    let lines: Vec<&str> = stderr.lines().filter(|line| !line.trim().is_empty()).collect();
+    let end = lines.len().saturating_sub(3);
+    let speaks = |line: &&&str| ["error", "exception", "fatal", "panic", "denied"].iter().any(|word| line.to_ascii_lowercase().contains(word));
+    let told = lines[..end].iter().rfind(speaks).filter(|_| !lines[end..].iter().any(|line| speaks(&line)));
+    told.into_iter().chain(&lines[end..]).copied().collect()
 }
 
 /// What an exit without an answer often means.

@@ -211,11 +211,13 @@ pub(super) const CHECKS: &[Check] = &[
 /// the end it is a farewell.
 fn place_words(case: Case<'_>, mut found: Found) -> Found {
     let launch = case.launch;
-    let when = match (launch.first_reply, launch.end.as_ref().and_then(|e| e.closed)) {
-        (None, _) => ", before any reply",
-        (Some(first), _) if found.at < first => ", before the first reply",
-        (_, Some(closed)) if found.at >= closed => ", after the end of its input",
-        _ => ", between replies",
+    let closed = launch.end.as_ref().and_then(|e| e.closed);
+    let when = match launch.first_reply_line {
+        None => ", before any reply",
+        // By its place: what was read at once has one time.
+        Some(first) if found.line.is_some_and(|line| line < first) => ", before the first reply",
+        Some(_) if closed.is_some_and(|closed| found.at >= closed) => ", after the end of its input",
+        Some(_) => ", between replies",
     };
     found.message.push_str(when);
     found

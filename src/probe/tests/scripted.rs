@@ -448,6 +448,26 @@ fn an_empty_tool_list_is_given_time() {
 }
 
 #[test]
+fn what_is_done_twice_is_done_when_there_is_time_for_it() {
+    // An empty list is given 2 s, and every list is read twice; none of it may fail a short probe.
+    for (total, hangs_at) in [(3_000, 0), (1_000, 0), (1_000, 2)] {
+        let times = Times { total: ms(total), ..Times::default() };
+        let plan = Plan { era: EraChoice::Fixed(Era::Legacy), times, ..Plan::new() };
+        let mut listed = 0;
+        let mut hook = move |line: &Value, _: &mut Later| {
+            listed += u32::from(is(line, "tools/list"));
+            is(line, "tools/list") && listed == hangs_at
+        };
+        let mut server = Some(sound(move |line: &Value, later: &mut Later| hook(line, later)));
+        if hangs_at == 0 {
+            server.as_mut().unwrap().tools.clear();
+        }
+        let o = probe(plan, || Box::new(server.take().unwrap()));
+        assert_eq!((seen(&o), tools(&o).is_some()), (vec![], true), "{total} ms");
+    }
+}
+
+#[test]
 fn what_differs_within_one_session_is_volatile() {
     let plan = || Plan { era: EraChoice::Fixed(Era::Legacy), ..Plan::new() };
     let mut n = 0;

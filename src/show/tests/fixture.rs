@@ -41,6 +41,7 @@ fn launch(tool: &str) -> Launch {
         spawned: Some(ms(1)),
         failure: None,
         first_reply: Some(ms(50)),
+        first_reply_line: Some(1),
         ready: Some(ms(50)),
         listed: Some(ms(80)),
         called: None,
