@@ -303,7 +303,7 @@ fn a_signal_ends_what_was_launched_and_then_the_check() {
     for (name, status) in [("TERM", 143), ("INT", 130)] {
         let run = Run::new();
         let mut child = run.command(&["check", "--", PROGRAM, "sample-server", "mute"]).spawn().unwrap();
-        poll(LONG, || (run.alive().len() > 1).then_some(())).expect("the server runs");
+        run.waits_for_server();
         signal(child.id(), name);
         let ended = poll(LONG, || child.try_wait().unwrap()).expect("it ends");
         assert_eq!(ended.code(), Some(status));
@@ -316,7 +316,10 @@ fn a_reply_that_came_while_we_stood_still_came_in_time() {
     let run = Run::new();
     let args = ["check", "--format", "json", "--era", "legacy", "--startup-timeout", "4s", "--", PROGRAM, "sample-server", "slow"];
     let mut child = run.command(&args).spawn().unwrap();
-    poll(LONG, || (run.alive().len() > 1).then_some(())).expect("the server runs");
+    run.waits_for_server();
+    // It has been asked by then.
+    let asked = Instant::now() + Duration::from_millis(300);
+    poll(LONG, || (Instant::now() >= asked).then_some(()));
     signal(child.id(), "STOP");
     // The sample answers after 3 s; we wake up when its 4 s are over.
     let until = Instant::now() + Duration::from_secs(6);
@@ -332,7 +335,7 @@ fn a_killed_check_leaves_nothing() {
     for kind in ["mute", "ignore-sigterm", "helper"] {
         let run = Run::new();
         let mut child = run.command(&["check", "--", PROGRAM, "sample-server", kind]).spawn().unwrap();
-        poll(LONG, || (run.alive().len() > 1).then_some(())).expect("the server runs");
+        run.waits_for_server();
         signal(child.id(), "KILL");
         child.wait().unwrap();
         run.leaves_nothing(Duration::from_secs(1));

@@ -60,6 +60,12 @@ impl Run {
         alive
     }
 
+    /// Waits until a sample server runs: the program itself, and its guard, do not count.
+    pub fn waits_for_server(&self) {
+        let is_server = |line: &String| line.split_once(' ').is_some_and(|(_, line)| line.starts_with(&format!("{PROGRAM} sample-server ")));
+        poll(LONG, || self.alive().iter().any(is_server).then_some(())).expect("the server runs");
+    }
+
     /// Waits until nothing of this run is alive.
     pub fn leaves_nothing(&self, within: Duration) {
         let alive = poll(within, || Some(self.alive()).filter(Vec::is_empty)).is_none();
