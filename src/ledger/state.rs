@@ -41,8 +41,11 @@ pub struct Fact {
     pub backoff: Duration,
 }
 
-/// The finding that says that a launcher was still fetching the server.
+/// The findings that say that a launcher was still fetching the server, or that nothing was heard.
 const COLD_START: &str = "probe.cold_start";
+const SILENT: &str = "timeout.silent";
+/// How often the time for a start that never came about is doubled.
+const MAX_DOUBLINGS: u32 = 3;
 
 /// Why a probe did not take place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -135,7 +138,8 @@ pub struct ServerState {
     pub consecutive_failures: u32,
     /// Probes in a row that succeeded.
     pub consecutive_successes: u32,
-    /// Probes in a row that ended while the launcher was still fetching the server.
+    /// Probes in a row in which a server that has never started was silent to the end of its time: it may
+    /// have been installing itself.
     pub cold_starts: u32,
     /// Probes that ended.
     pub probes: u64,
@@ -243,6 +247,13 @@ impl ServerState {
         self.last.as_ref().map(|(_, report)| report.as_ref())
     }
 
+    /// By what the next probe's time for a cold start is multiplied. An install that was killed starts
+    /// anew, so the same short time would never be enough.
+    #[must_use]
+    pub fn patience(&self) -> u32 {
+        2u32.pow(self.cold_starts.min(MAX_DOUBLINGS))
+    }
+
     /// A probe did not take place.
     pub fn skip(&mut self, why: Skip) {
         *self.skipped.entry(why).or_default() += 1;
@@ -260,7 +271,7 @@ impl ServerState {
         self.backoff = fact.backoff;
         // The next probe has this long to begin and to end before its absence says something.
         let slack = self.terms.interval / 2 + Duration::from_secs(5);
-        self.expires = fact.at.up + fact.next_in + self.terms.total + slack;
+        self.expires = fact.at.up + fact.next_in + self.terms.total * self.patience() + slack;
         // A handshake that fails is a reason to look for the era again.
         self.era = if report.verdict == Verdict::Fail { report.era } else { report.era.or(self.era) };
         self.history.push(Entry {
@@ -303,7 +314,8 @@ impl ServerState {
             // Says nothing about the server: a row of failures is neither continued nor ended.
             Verdict::Unknown => self.unknown += 1,
         }
-        let cold = report.findings.iter().any(|f| f.code == COLD_START);
+        let silent = |code: &str| code == COLD_START || code == SILENT && report.era.is_none();
+        let cold = self.last_success.is_none() && report.findings.iter().any(|f| silent(f.code));
         self.cold_starts = if cold { self.cold_starts + 1 } else { 0 };
         if let Some(reason) = report.reason {
             *self.failures.entry(reason).or_default() += 1;

@@ -154,7 +154,7 @@ impl Watcher {
         // Listing twice finds what is volatile: once at the start, and when something moved.
         let moved = state.schema_changed.is_some() && state.schema_changed == state.last.as_ref().map(|(at, _)| *at);
         let list_twice = state.probes == 0 || moved;
-        let known = Known { era: state.era, launched: state.last_success.is_some(), cold_starts: state.cold_starts };
+        let known = Known { era: state.era, launched: state.last_success.is_some(), patience: state.patience() };
         Some(Job {
             name: self.server.name.clone(),
             spec: Arc::clone(&self.server.spec),

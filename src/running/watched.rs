@@ -59,10 +59,12 @@ impl Watched {
         let mut fetches = Fetches::Nothing;
         if !known.launched {
             fetches = fetches_what(&self.spec);
-            // An install that was killed starts anew, so the same short time would never be enough.
-            let longer = 2u32.pow(known.cold_starts.min(MAX_DOUBLINGS));
-            times.cold_start *= longer;
-            times.total *= longer;
+            times.cold_start *= known.patience;
+            times.total *= known.patience;
+            // Other commands install too; as long as nothing has been heard of them they are given more
+            // time, up to what a launcher gets, within the same whole.
+            times.startup = (times.startup * known.patience).min(self.times.cold_start.max(times.startup));
+            times.discovery = (times.discovery * known.patience).min(times.startup);
         }
         let container = container_run(&self.spec.command, &self.spec.args);
         let redactor = Arc::new(self.redactor());
@@ -90,18 +92,22 @@ impl Watched {
 }
 
 /// What earlier probes have shown of a server.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Known {
     /// The era that it was last seen in.
     pub era: Option<Era>,
     /// It has been launched successfully before, so nothing has to be fetched any more.
     pub launched: bool,
-    /// Probes in a row that ended while its launcher was still fetching it.
-    pub cold_starts: u32,
+    /// By what the time for a cold start is multiplied, because it was too short before.
+    pub patience: u32,
 }
 
-/// How often the time for a cold start is doubled.
-const MAX_DOUBLINGS: u32 = 3;
+impl Default for Known {
+    /// Nothing.
+    fn default() -> Known {
+        Known { era: None, launched: false, patience: 1 }
+    }
+}
 
 /// Launchers that fetch what they launch when it is not there yet, and the words after which they do.
 const LAUNCHERS: [(&str, &[&str], Fetches); 14] = [
@@ -152,7 +158,9 @@ mod tests {
     fn a_cold_start_that_was_too_long_is_given_more_time() {
         let server =
             Watched::new(ServerName::of_command("npx"), LaunchSpec { command: "npx".into(), ..LaunchSpec::default() }, Duration::from_secs(60));
-        let total = |cold_starts, launched| server.plan(Known { cold_starts, launched, era: None }, false).times.total.as_secs();
-        assert_eq!((total(0, false), total(1, false), total(2, false), total(9, false), total(9, true)), (180, 360, 720, 1440, 180));
+        let total = |patience, launched| server.plan(Known { patience, launched, era: None }, false).times.total.as_secs();
+        assert_eq!((total(1, false), total(2, false), total(8, false), total(8, true)), (180, 360, 1440, 180));
+        let startup = |patience| server.plan(Known { patience, ..Known::default() }, false).times.startup.as_secs();
+        assert_eq!((startup(1), startup(2), startup(8)), (30, 60, 120));
     }
 }
