@@ -20,6 +20,14 @@ const MAX_VERSIONS: usize = 10_000;
 /// JSON-RPC's "method not found".
 const METHOD_NOT_FOUND: i64 = -32601;
 
+/// Something on stdout: when it was read, where it stood, and the bytes that it is.
+#[derive(Clone, Copy)]
+pub(super) struct Heard<'b> {
+    pub(super) now: At,
+    pub(super) place: Place,
+    pub(super) bytes: &'b [u8],
+}
+
 impl Session {
     pub(super) fn stdout(&mut self, now: At, bytes: &[u8], effects: &mut VecDeque<Effect>) {
         if !self.wants_stdout() {
@@ -54,48 +62,49 @@ impl Session {
         if !self.judges_stdout() {
             return;
         }
+        let heard = |bytes| Heard { now, place, bytes };
         match piece {
             Piece::Fault(Fault::DuplicateKey { pointer }, bytes) => {
                 let pointer = self.plan.redactor.printable(&pointer, 200);
-                self.note_at(now, Some(place), What::Line(Fault::DuplicateKey { pointer }), bytes);
+                self.note_heard(heard(bytes), What::Line(Fault::DuplicateKey { pointer }));
             }
-            Piece::Fault(fault, bytes) => self.note_at(now, Some(place), What::Line(fault), bytes),
-            Piece::Message(message, bytes) => self.message(now, place, &message, bytes, effects),
+            Piece::Fault(fault, bytes) => self.note_heard(heard(bytes), What::Line(fault)),
+            Piece::Message(message, bytes) => self.message(heard(bytes), &message, effects),
             Piece::Batch(messages, bytes) => {
                 // JSON-RPC batches existed in this revision alone.
                 if self.version.as_deref() != Some("2025-03-26") {
-                    self.note_at(now, Some(place), What::Batch, bytes);
+                    self.note_heard(heard(bytes), What::Batch);
                 }
                 for message in &messages {
-                    self.message(now, place, message, bytes, effects);
+                    self.message(heard(bytes), message, effects);
                 }
             }
         }
     }
 
-    fn message(&mut self, now: At, place: Place, message: &Message<'_>, bytes: &[u8], effects: &mut VecDeque<Effect>) {
+    fn message(&mut self, heard: Heard<'_>, message: &Message<'_>, effects: &mut VecDeque<Effect>) {
         if let Some(method) = message.method()
             && let Some(method) = mcp::is_ours(method)
         {
-            self.note_at(now, Some(place), What::Echo { method }, bytes);
+            self.note_heard(heard, What::Echo { method });
             return;
         }
         self.io.messages += 1;
         for problem in &message.problems {
-            self.note_at(now, Some(place), What::Malformed { problem }, bytes);
+            self.note_heard(heard, What::Malformed { problem });
         }
         match &message.shape {
-            Shape::Request { method } => self.request(now, place, message.id.as_ref(), method, bytes, effects),
-            Shape::Notification { method } => self.notification(now, place, method, bytes, effects),
-            Shape::Result(_) | Shape::Error { .. } => self.reply(now, place, message, bytes, effects),
+            Shape::Request { method } => self.request(heard, message.id.as_ref(), method, effects),
+            Shape::Notification { method } => self.notification(heard, method, effects),
+            Shape::Result(_) | Shape::Error { .. } => self.reply(heard, message, effects),
             Shape::Nothing => {}
         }
     }
 
     /// Legacy servers may ask, and some wait for the answer: it is given at once.
-    fn request(&mut self, now: At, place: Place, id: Option<&Id>, method: &str, bytes: &[u8], effects: &mut VecDeque<Effect>) {
+    fn request(&mut self, heard: Heard<'_>, id: Option<&Id>, method: &str, effects: &mut VecDeque<Effect>) {
         match self.opening {
-            Era::Modern => self.note_at(now, Some(place), What::ServerRequest { method: self.plan.redactor.printable(method, 60) }, bytes),
+            Era::Modern => self.note_heard(heard, What::ServerRequest { method: self.plan.redactor.printable(method, 60) }),
             Era::Legacy => {
                 let reply = id.and_then(|id| match method {
                     "ping" => mcp::reply_to_ping(id),
@@ -107,9 +116,9 @@ impl Session {
         }
     }
 
-    fn notification(&mut self, now: At, place: Place, method: &str, bytes: &[u8], effects: &mut VecDeque<Effect>) {
+    fn notification(&mut self, heard: Heard<'_>, method: &str, effects: &mut VecDeque<Effect>) {
         if self.first_reply.is_none() && !self.stdin_is_closed() {
-            self.note_at(now, Some(place), What::NotificationFirst { method: self.plan.redactor.printable(method, 60) }, bytes);
+            self.note_heard(heard, What::NotificationFirst { method: self.plan.redactor.printable(method, 60) });
         }
         match method {
             "notifications/tools/list_changed" => self.lists.changed(ListKind::Tools),
@@ -119,17 +128,17 @@ impl Session {
         }
         if matches!(self.stage, Stage::AwaitingTools(_)) && self.lists.tools_changed() {
             self.lists.ask_for_tools_again();
-            self.go_on(now, effects);
+            self.go_on(heard.now, effects);
         }
     }
 
-    fn reply(&mut self, now: At, place: Place, message: &Message<'_>, bytes: &[u8], effects: &mut VecDeque<Effect>) {
+    fn reply(&mut self, heard: Heard<'_>, message: &Message<'_>, effects: &mut VecDeque<Effect>) {
         let id = message.id.clone().unwrap_or(Id::Null);
         if let Some((asked, given_up)) = &self.given_up
             && (*given_up == id || is_nearly(given_up, &id))
         {
             let asked = *asked;
-            self.note_at(now, Some(place), What::ReplyAfterEof { asked }, bytes);
+            self.note_heard(heard, What::ReplyAfterEof { asked });
             if let (Asked::Discover, Shape::Result(result)) = (asked, &message.shape)
                 && mcp::read_discover(*result, &self.plan.redactor).is_some_and(|d| d.versions.iter().any(|v| MODERN_VERSIONS.contains(&v.as_str())))
             {
@@ -139,7 +148,7 @@ impl Session {
             return;
         }
         let Stage::Waiting(waiting) = &self.stage else {
-            self.unexpected(now, place, None, &id, message, bytes);
+            self.unexpected(heard, None, &id, message);
             return;
         };
         let (asked, wanted) = (waiting.asked, waiting.id.clone());
@@ -147,17 +156,17 @@ impl Session {
         // nobody has to know.
         let nameless_refusal = asked == Asked::Discover && id == Id::Null;
         if id == wanted || nameless_refusal {
-            self.answer(now, place, asked, wanted, &message.shape, bytes, effects);
+            self.answer(heard, asked, wanted, &message.shape, effects);
         } else if is_nearly(&wanted, &id) {
-            self.mismatch(now, place, Some(&wanted), &id, bytes);
-            self.answer(now, place, asked, wanted, &message.shape, bytes, effects);
+            self.mismatch(heard, Some(&wanted), &id);
+            self.answer(heard, asked, wanted, &message.shape, effects);
         } else {
-            self.unexpected(now, place, Some(&wanted), &id, message, bytes);
+            self.unexpected(heard, Some(&wanted), &id, message);
         }
     }
 
     /// A reply to nothing that is pending.
-    fn unexpected(&mut self, now: At, place: Place, wanted: Option<&Id>, id: &Id, message: &Message<'_>, bytes: &[u8]) {
+    fn unexpected(&mut self, heard: Heard<'_>, wanted: Option<&Id>, id: &Id, message: &Message<'_>) {
         let what = if let Shape::Error { code, .. } = &message.shape
             && *id == Id::Null
             && self.notified
@@ -166,9 +175,9 @@ impl Session {
         } else if self.answered.contains(id) {
             What::DuplicateReply { id: self.shown(id) }
         } else {
-            return self.mismatch(now, place, wanted, id, bytes);
+            return self.mismatch(heard, wanted, id);
         };
-        self.note_at(now, Some(place), what, bytes);
+        self.note_heard(heard, what);
     }
 
     /// An id of the server's, to show.
@@ -176,39 +185,38 @@ impl Session {
         if let Id::Text(text) = id { format!("\"{}\"", self.plan.redactor.printable(text, 40)) } else { id.to_string() }
     }
 
-    fn mismatch(&mut self, now: At, place: Place, wanted: Option<&Id>, got: &Id, bytes: &[u8]) {
+    fn mismatch(&mut self, heard: Heard<'_>, wanted: Option<&Id>, got: &Id) {
         let what = What::IdMismatch { wanted: wanted.map(Id::to_string), got: self.shown(got) };
-        self.note_at(now, Some(place), what, bytes);
+        self.note_heard(heard, what);
     }
 
-    #[allow(clippy::too_many_arguments, reason = "one reply, with all that is known of it")]
-    fn answer(&mut self, now: At, place: Place, asked: Asked, id: Id, shape: &Shape<'_>, bytes: &[u8], effects: &mut VecDeque<Effect>) {
+    fn answer(&mut self, heard: Heard<'_>, asked: Asked, id: Id, shape: &Shape<'_>, effects: &mut VecDeque<Effect>) {
         self.answered.push(id);
-        self.first_reply_line.get_or_insert(place.line);
+        self.first_reply_line.get_or_insert(heard.place.line);
         match shape {
             Shape::Result(result) => {
-                self.first_reply.get_or_insert(now);
+                self.first_reply.get_or_insert(heard.now);
                 match asked {
-                    Asked::Discover => self.discovered(now, place, *result, bytes, effects),
-                    Asked::Initialize => self.initialized(now, place, *result, bytes, effects),
-                    Asked::List(kind) => self.listed_page(now, place, kind, *result, bytes, effects),
+                    Asked::Discover => self.discovered(heard, *result, effects),
+                    Asked::Initialize => self.initialized(heard, *result, effects),
+                    Asked::List(kind) => self.listed_page(heard, kind, *result, effects),
                     Asked::Call => {
                         let why = self.plan.call.as_ref().and_then(|call| call.disappointment(*result, &self.plan.redactor));
-                        self.called(now, place, why, bytes, effects);
+                        self.called(heard, why, effects);
                     }
                 }
             }
             Shape::Error { code, message, data } => {
                 let what = What::Refused { asked, code: *code, message: self.plan.redactor.excerpt(message.as_bytes()) };
-                self.first_reply.get_or_insert(now);
+                self.first_reply.get_or_insert(heard.now);
                 match asked {
-                    Asked::Discover => self.discover_refused(now, place, *code, *data, what, bytes, effects),
-                    Asked::Initialize => self.initialize_refused(now, place, *code, *data, what, bytes, effects),
-                    Asked::List(kind) => self.list_refused(now, place, kind, *code, what, bytes, effects),
+                    Asked::Discover => self.discover_refused(heard, *code, *data, what, effects),
+                    Asked::Initialize => self.initialize_refused(heard, *code, *data, what, effects),
+                    Asked::List(kind) => self.list_refused(heard, kind, *code, what, effects),
                     Asked::Call => {
                         let code = code.map(|c| format!(" {c}")).unwrap_or_default();
                         let why = format!("it was answered with error{code}: {}", self.plan.redactor.excerpt(message.as_bytes()));
-                        self.called(now, place, Some(why), bytes, effects);
+                        self.called(heard, Some(why), effects);
                     }
                 }
             }
@@ -216,120 +224,99 @@ impl Session {
         }
     }
 
-    fn discovered(&mut self, now: At, place: Place, result: Value<'_>, bytes: &[u8], effects: &mut VecDeque<Effect>) {
+    fn discovered(&mut self, heard: Heard<'_>, result: Value<'_>, effects: &mut VecDeque<Effect>) {
         let asked = Asked::Discover;
         let Some(discovered) = mcp::read_discover(result, &self.plan.redactor) else {
             let got = result.get("supportedVersions").map_or("nothing", |v| v.kind().word());
             let flaw = Flaw { path: "supportedVersions".to_owned(), wanted: "an array of strings", got };
-            self.note_at(now, Some(place), What::Flawed { asked, flaw }, bytes);
+            self.note_heard(heard, What::Flawed { asked, flaw });
             self.outcome = Opening::Refused { names_other: false };
-            return self.leave(now, effects);
+            return self.leave(heard.now, effects);
         };
         let common = MODERN_VERSIONS.iter().rev().find(|v| discovered.versions.iter().any(|d| d == *v));
         let Some(version) = common else {
-            self.no_common_version(now, place, discovered.versions, &LEGACY_VERSIONS, bytes, effects);
+            self.no_common_version(heard, discovered.versions, &LEGACY_VERSIONS, effects);
             return;
         };
-        self.note_flaws(now, place, asked, discovered.flaws, discovered.missing, bytes);
-        self.ready(now, (*version).to_owned(), discovered.greeting, effects);
+        self.note_flaws(heard, asked, discovered.flaws, discovered.missing);
+        self.ready(heard.now, (*version).to_owned(), discovered.greeting, effects);
     }
 
-    fn initialized(&mut self, now: At, place: Place, result: Value<'_>, bytes: &[u8], effects: &mut VecDeque<Effect>) {
+    fn initialized(&mut self, heard: Heard<'_>, result: Value<'_>, effects: &mut VecDeque<Effect>) {
         let answer = mcp::read_initialize(result, &self.plan.redactor);
-        self.note_flaws(now, place, Asked::Initialize, answer.flaws, Vec::new(), bytes);
+        self.note_flaws(heard, Asked::Initialize, answer.flaws, Vec::new());
         match answer.version {
             Some(version) if !LEGACY_VERSIONS.contains(&version.as_str()) => {
-                self.no_common_version(now, place, vec![version], &[], bytes, effects);
+                self.no_common_version(heard, vec![version], &[], effects);
             }
             version => {
                 self.tell(Some(self.asker.initialized()), effects);
                 self.notified = true;
-                self.ready(now, version.unwrap_or_default(), answer.greeting, effects);
+                self.ready(heard.now, version.unwrap_or_default(), answer.greeting, effects);
             }
         }
     }
 
-    fn no_common_version(&mut self, now: At, place: Place, server: Vec<String>, other_era: &[&str], bytes: &[u8], effects: &mut VecDeque<Effect>) {
+    fn no_common_version(&mut self, heard: Heard<'_>, server: Vec<String>, other_era: &[&str], effects: &mut VecDeque<Effect>) {
         if server.iter().any(|v| other_era.contains(&v.as_str())) {
             self.outcome = Opening::Refused { names_other: true };
         }
-        self.note_at(now, Some(place), What::NoCommonVersion { server }, bytes);
-        self.leave(now, effects);
+        self.note_heard(heard, What::NoCommonVersion { server });
+        self.leave(heard.now, effects);
     }
 
-    #[allow(clippy::too_many_arguments, reason = "one reply, with all that is known of it")]
-    fn discover_refused(
-        &mut self,
-        now: At,
-        place: Place,
-        code: Option<i64>,
-        data: Option<Value<'_>>,
-        what: What,
-        bytes: &[u8],
-        effects: &mut VecDeque<Effect>,
-    ) {
-        self.note_at(now, Some(place), what, bytes);
+    fn discover_refused(&mut self, heard: Heard<'_>, code: Option<i64>, data: Option<Value<'_>>, what: What, effects: &mut VecDeque<Effect>) {
+        self.note_heard(heard, what);
         match code {
             Some(UNSUPPORTED_VERSION) => {
                 let supported = self.supported_versions(data);
                 if supported.iter().any(|v| v == LATEST_MODERN) {
-                    self.note_at(now, Some(place), What::Contradiction { version: LATEST_MODERN.to_owned() }, bytes);
+                    self.note_heard(heard, What::Contradiction { version: LATEST_MODERN.to_owned() });
                 }
                 if supported.iter().any(|v| LEGACY_VERSIONS.contains(&v.as_str())) {
                     self.outcome = Opening::Refused { names_other: true };
                 } else if !supported.is_empty() {
-                    self.note_at(now, Some(place), What::NoCommonVersion { server: supported }, bytes);
+                    self.note_heard(heard, What::NoCommonVersion { server: supported });
                 }
             }
             Some(code) if OTHER_MODERN_ERRORS.contains(&code) => {}
             _ => self.outcome = Opening::Refused { names_other: false },
         }
-        self.leave(now, effects);
+        self.leave(heard.now, effects);
     }
 
-    #[allow(clippy::too_many_arguments, reason = "one reply, with all that is known of it")]
-    fn initialize_refused(
-        &mut self,
-        now: At,
-        place: Place,
-        code: Option<i64>,
-        data: Option<Value<'_>>,
-        what: What,
-        bytes: &[u8],
-        effects: &mut VecDeque<Effect>,
-    ) {
-        self.note_at(now, Some(place), what, bytes);
+    fn initialize_refused(&mut self, heard: Heard<'_>, code: Option<i64>, data: Option<Value<'_>>, what: What, effects: &mut VecDeque<Effect>) {
+        self.note_heard(heard, what);
         let supported = self.supported_versions(data);
         if supported.iter().any(|v| v == LATEST_LEGACY) {
-            self.note_at(now, Some(place), What::Contradiction { version: LATEST_LEGACY.to_owned() }, bytes);
+            self.note_heard(heard, What::Contradiction { version: LATEST_LEGACY.to_owned() });
         }
         let names_other = code == Some(UNSUPPORTED_VERSION) || supported.iter().any(|v| MODERN_VERSIONS.contains(&v.as_str()));
         if names_other && !supported.iter().any(|v| LEGACY_VERSIONS.contains(&v.as_str())) {
-            self.note_at(now, Some(place), What::NoCommonVersion { server: supported }, bytes);
+            self.note_heard(heard, What::NoCommonVersion { server: supported });
         }
         self.outcome = Opening::Refused { names_other };
-        self.leave(now, effects);
+        self.leave(heard.now, effects);
     }
 
-    fn listed_page(&mut self, now: At, place: Place, kind: ListKind, result: Value<'_>, bytes: &[u8], effects: &mut VecDeque<Effect>) {
+    fn listed_page(&mut self, heard: Heard<'_>, kind: ListKind, result: Value<'_>, effects: &mut VecDeque<Effect>) {
         let mut page = mcp::read_list(kind, self.opening, result, &self.plan.redactor);
         let (flaws, missing) = (std::mem::take(&mut page.flaws), std::mem::take(&mut page.missing));
-        self.note_flaws(now, place, Asked::List(kind), flaws, missing, bytes);
+        self.note_flaws(heard, Asked::List(kind), flaws, missing);
         let noted = self.lists.page(page);
-        self.note_all(now, noted);
-        self.go_on(now, effects);
+        self.note_all(heard.now, noted);
+        self.go_on(heard.now, effects);
     }
 
-    #[allow(clippy::too_many_arguments, reason = "one reply, with all that is known of it")]
-    fn list_refused(&mut self, now: At, place: Place, kind: ListKind, code: Option<i64>, what: What, bytes: &[u8], effects: &mut VecDeque<Effect>) {
+    fn list_refused(&mut self, heard: Heard<'_>, kind: ListKind, code: Option<i64>, what: What, effects: &mut VecDeque<Effect>) {
         // The `resources` capability promises resources; templates are extra.
         if kind == ListKind::ResourceTemplates && code == Some(METHOD_NOT_FOUND) {
             self.lists.absent();
         } else {
-            self.note_at(now, Some(place), what, bytes);
+            self.note_heard(heard, what);
             self.lists.refused();
         }
-        self.go_on(now, effects);
+        self.go_on(heard.now, effects);
     }
 
     /// `data.supported` of an `UnsupportedProtocolVersion` error.
@@ -339,12 +326,12 @@ impl Session {
         texts.map(|v| self.plan.redactor.printable(&v, 40)).take(MAX_VERSIONS).collect()
     }
 
-    fn note_flaws(&mut self, now: At, place: Place, asked: Asked, flaws: Vec<Flaw>, missing: Vec<&'static str>, bytes: &[u8]) {
+    fn note_flaws(&mut self, heard: Heard<'_>, asked: Asked, flaws: Vec<Flaw>, missing: Vec<&'static str>) {
         for flaw in flaws {
-            self.note_at(now, Some(place), What::Flawed { asked, flaw }, bytes);
+            self.note_heard(heard, What::Flawed { asked, flaw });
         }
         if !missing.is_empty() {
-            self.note_at(now, Some(place), What::MissingFields { asked, names: missing }, bytes);
+            self.note_heard(heard, What::MissingFields { asked, names: missing });
         }
     }
 }

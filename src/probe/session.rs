@@ -14,6 +14,7 @@ use super::machine::{Effect, Input};
 use super::observation::{Asked, End, EndedBy, Io, Launch, Limit, Phase, Timeout, What};
 use super::plan::Plan;
 use super::process::{Exit, LaunchError, Swept, Usage};
+use super::reading::Heard;
 use crate::protocol::mcp::{Asker, Greeting};
 use crate::protocol::wire::{Framing, Id, Place};
 use crate::protocol::{Era, LATEST_MODERN};
@@ -322,13 +323,13 @@ impl Session {
     }
 
     /// The canary call was answered.
-    pub(super) fn called(&mut self, now: At, place: Place, why: Option<String>, bytes: &[u8], effects: &mut VecDeque<Effect>) {
-        self.called = Some(now);
+    pub(super) fn called(&mut self, heard: Heard<'_>, why: Option<String>, effects: &mut VecDeque<Effect>) {
+        self.called = Some(heard.now);
         if let (Some(call), Some(why)) = (&self.plan.call, why) {
             let tool = printable(&call.tool, 100);
-            self.note_at(now, Some(place), What::CallFailed { tool, why }, bytes);
+            self.note_heard(heard, What::CallFailed { tool, why });
         }
-        self.leave(now, effects);
+        self.leave(heard.now, effects);
     }
 
     /// Nothing more is asked: the way down begins.
@@ -531,7 +532,11 @@ impl Session {
         self.note_at(now, None, what, bytes);
     }
 
-    pub(super) fn note_at(&mut self, now: At, place: Option<Place>, what: What, bytes: &[u8]) {
+    pub(super) fn note_heard(&mut self, heard: Heard<'_>, what: What) {
+        self.note_at(heard.now, Some(heard.place), what, heard.bytes);
+    }
+
+    fn note_at(&mut self, now: At, place: Option<Place>, what: What, bytes: &[u8]) {
         self.note_in(now, self.phase(), place, what, bytes);
     }
 
