@@ -64,6 +64,30 @@ fn every_metric_is_documented() {
     is_in("docs/metrics.md", "metrics", &table);
 }
 
+/// The names of all members of an object and of the objects in it.
+fn members(value: &serde_json::Value, found: &mut Vec<String>) {
+    for (name, value) in value.as_object().into_iter().flatten() {
+        found.push(name.clone());
+        members(value, found);
+        value.as_array().into_iter().flatten().for_each(|element| members(element, found));
+    }
+}
+
+#[test]
+fn every_member_of_a_report_is_documented() {
+    let program = env!("CARGO_BIN_EXE_stdiowatch");
+    let output = std::process::Command::new(program).args(["check", "--format", "json", "--", program, "sample-server", "banner"]).output().unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let page = fs::read_to_string(root().join("docs/report.md")).unwrap();
+    let mut names = Vec::new();
+    members(&report, &mut names);
+    assert!(names.len() > 40);
+    for name in names {
+        let is_named = page.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|word| word == name);
+        assert!(is_named, "docs/report.md does not say what `{name}` is");
+    }
+}
+
 #[test]
 fn the_readme_names_only_metrics_options_and_paths_that_exist() {
     let text = fs::read_to_string(root().join("README.md")).unwrap();
