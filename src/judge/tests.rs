@@ -522,6 +522,11 @@ fn a_list_that_was_cut_is_no_baseline() {
     let cut = with(|launch| launch.lists[0].complete = false);
     assert!(Baseline::of(cut.judged().unwrap()).is_none());
     assert!(!report(&cut).schema.unwrap().complete);
+    let failed_once = with(|launch| {
+        launch.lists.push(ListSeen { kind: ListKind::Prompts, items: vec![], complete: false, unknown: true });
+    });
+    assert!(Baseline::of(failed_once.judged().unwrap()).is_none(), "what could not be read is not empty");
+    assert!(!report(&failed_once).schema.unwrap().complete);
     let none = with(|launch| launch.lists.clear());
     assert!(report(&none).schema.is_none());
 }

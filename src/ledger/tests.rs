@@ -165,6 +165,14 @@ fn that_two_copies_could_live_is_remembered() {
 }
 
 #[test]
+fn resuming_what_was_not_held_revives_no_old_verdict() {
+    let mut s = state(1, 1);
+    apply(&mut s, Verdict::Pass, 100);
+    assert!(!s.resume(at(1000)));
+    assert_eq!(s.health(at(1000)), Health::Stale { was: Verdict::Pass });
+}
+
+#[test]
 fn history_keeps_troubles_longer() {
     let mut s = state(1, 1);
     apply(&mut s, Verdict::Fail, 1);

@@ -394,3 +394,25 @@ fn happen(machine: &mut Machine, at: At, happening: &Happening) {
     }
     while machine.poll().is_some() {}
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recording_is_bounded_and_can_be_read_again() {
+        let plan = Plan::new();
+        let mut tape = Tape::new(Arc::clone(&plan.redactor));
+        for _ in 0..400 {
+            tape.input(At::START, &Input::Stderr(&[b'x'; 10_000]));
+        }
+        tape.input(At::START, &Input::StdoutClosed);
+        tape.input(At::START, &Input::Stderr(b"more\n"));
+        tape.input(At::START, &Input::Swept(Swept::default(), Usage::default()));
+        let peers = super::super::observation::Peers::default();
+        let text = Recording::new("s".to_owned(), String::new(), plan, peers, tape).to_lines();
+        assert!(text.len() < MAX_STDERR + 10_000, "{}", text.len());
+        assert_eq!(text.matches("stderr_cut").count(), 1);
+        assert!(Recording::from_lines(&text).is_ok());
+    }
+}
