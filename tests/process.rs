@@ -776,6 +776,34 @@ const STUBBORN: &str = "trap '' TERM INT HUP; setsid sh -c 'trap \"\" TERM; echo
     (sleep 100 & echo $!); sh -c 'echo $$; sleep 100 & wait' & \
     env -i sh -c 'echo $$; sleep 100 & wait' & echo $$; wait";
 
+/// Run as a test of itself: a server that leaves its process group for the one of who launched it.
+#[test]
+#[ignore = "a helper of others"]
+fn wanderer() {
+    if std::env::var_os(ALONE).is_none() {
+        return;
+    }
+    let parent = rustix::process::getppid();
+    let group = rustix::process::getpgid(parent).unwrap();
+    rustix::process::setpgid(None, Some(group)).unwrap();
+    pause(LONG * 3);
+}
+
+#[test]
+fn a_server_that_has_left_its_group_is_signalled_all_the_same() {
+    watching("a_server_that_has_left_its_group_is_signalled_all_the_same", async |launcher| {
+        let program = std::env::current_exe().unwrap();
+        let args = ["--exact", "wanderer", "--ignored", "--test-threads=1"];
+        let env = vec![(ALONE.to_owned(), "1".to_owned())];
+        let child = launcher.launch(&LaunchSpec { env, ..spec(program.to_str().unwrap(), &args) }).unwrap();
+        let pid = rustix::process::Pid::from_raw(child.pid().cast_signed()).unwrap();
+        until("it has left its group", || rustix::process::getpgid(Some(pid)).is_ok_and(|group| group != pid));
+        child.signal_group(Signal::Term).unwrap();
+        assert_eq!(child.exited().await, Exit::Signal(15));
+        child.sweep(SECOND).await;
+    });
+}
+
 /// Run as a test of itself: a sidecar that launches, says what, and waits to be killed.
 #[test]
 #[ignore = "a helper of others"]

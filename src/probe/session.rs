@@ -205,7 +205,9 @@ impl Session {
             Input::Stderr(bytes) => self.stderr(bytes),
             Input::StdoutClosed => self.stdout_closed(now, effects),
             Input::StdinBroken => self.stdin_broken(now),
-            Input::Overslept(by) => self.note(now, What::Overslept { by }, &[]),
+            // Only of a wait for an answer: a late rung of the ladder explains no silence before it.
+            Input::Overslept(by) if matches!(self.stage, Stage::Waiting(_)) => self.note(now, What::Overslept { by }, &[]),
+            Input::Overslept(_) => {}
             Input::Exited(exit) => self.exited(now, exit, effects),
             Input::BrowserCalled { at, origin } => {
                 let bytes = origin.clone().into_bytes();

@@ -51,9 +51,14 @@ impl Leader {
         self.pid.as_raw_nonzero().get().cast_unsigned()
     }
 
-    /// Signals its whole group. The number is its own as long as it is not reaped.
+    /// Signals its whole group, and itself if it has left that (`setpgid`). The number is its own, as
+    /// a process' and as a group's, as long as it is not reaped.
     pub(super) fn signal_group(&self, signal: Signal) -> Result<(), Errno> {
-        rustix::process::kill_process_group(self.pid, signal.into())
+        let group = rustix::process::kill_process_group(self.pid, signal.into());
+        match rustix::process::getpgid(Some(self.pid)) {
+            Ok(now) if now != self.pid => rustix::process::kill_process(self.pid, signal.into()),
+            Ok(_) | Err(_) => group,
+        }
     }
 
     /// Waits for its end, and leaves it a zombie.

@@ -590,6 +590,25 @@ fn a_cancelled_probe_leaves_politely_and_soon() {
 }
 
 #[test]
+fn only_a_late_end_of_a_wait_for_an_answer_is_ours() {
+    for leaving in [false, true] {
+        let plan = Plan { era: EraChoice::Fixed(Era::Legacy), ..Plan::new() };
+        let mut machine = Machine::new(std::sync::Arc::new(plan), At::START);
+        machine.handle(At::START, Input::Spawned);
+        if leaving {
+            machine.cancel(At::START);
+        }
+        machine.handle(At::after(ms(9000)), Input::Overslept(ms(4000)));
+        machine.cancel(At::after(ms(9000)));
+        machine.handle(At::after(ms(9001)), Input::StdoutClosed);
+        machine.handle(At::after(ms(9001)), Input::Exited(Exit::Code(0)));
+        machine.handle(At::after(ms(9001)), Input::Swept(Swept::default(), Usage::default()));
+        let expected: &[&str] = if leaving { &[] } else { &["Overslept"] };
+        assert_eq!(seen(&machine.into_observation()), expected);
+    }
+}
+
+#[test]
 fn secrets_do_not_get_into_what_is_kept() {
     struct Leaky;
     impl Server for Leaky {
