@@ -18,13 +18,14 @@
 //! | 4 | [`ledger`] | what is remembered of each server; the snapshot |
 //! | 5 | [`outside`] | processes and clocks |
 //! | 6 | [`running`] | machine × process, the schedule, the hub |
-//! | 7 | [`show`], [`serve`] | pure views; the HTTP side |
+//! | 7 | [`show`], [`serve`], [`config`] | pure views; the HTTP side; configuration files |
 //! | 8 | [`cli`] | the command line |
 //!
 //! [`sample`] is the built-in MCP server; it shares nothing with the rest. `docs/architecture.md` has
 //! the same map with its rules; `tests/house.rs` holds the source against them.
 
 pub mod cli;
+pub mod config;
 pub mod judge;
 pub mod ledger;
 pub mod outside;

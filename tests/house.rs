@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room and its floor. A room imports from rooms below it, and from those named beside it.
-const ROOMS: [(&str, u32, &[&str]); 11] = [
+const ROOMS: [(&str, u32, &[&str]); 12] = [
     ("words", 0, &[]),
     ("protocol", 1, &[]),
     ("probe", 2, &[]),
@@ -16,6 +16,7 @@ const ROOMS: [(&str, u32, &[&str]); 11] = [
     ("running", 6, &[]),
     ("show", 7, &[]),
     ("serve", 7, &["show"]),
+    ("config", 7, &[]),
     ("cli", 8, &[]),
     // A server of its own: it shares nothing with what probes it, so that no mistake is made twice.
     ("sample", 0, &[]),

@@ -224,6 +224,7 @@ impl ServerArgs {
                 StdioArg::Pipe => StdioKind::Pipe,
                 StdioArg::Socketpair => StdioKind::Socketpair,
             },
+            ..LaunchSpec::default()
         };
         let era = match self.era {
             EraArg::Auto => EraChoice::Auto { remembered: None },
@@ -236,7 +237,7 @@ impl ServerArgs {
     /// How the server is judged.
     pub(super) fn rules(&self) -> Rules {
         let severity: BTreeMap<String, Severity> = self.severity.iter().cloned().collect();
-        Rules { severity, objectives: self.objective.iter().copied().collect() }
+        Rules { severity, objectives: self.objective.iter().copied().collect(), ..Rules::default() }
     }
 
     fn times(&self) -> Times {

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::probe::Launch;
 use crate::protocol::Era;
-use crate::protocol::json::first_difference;
 use crate::protocol::mcp::{ListKind, set_digest};
 use crate::words::{Digest, printable};
 
+use super::compare::compare;
 use super::report::{Changed, Drift, DriftStatus};
 
 /// An accepted schema: what later ones are compared with.
@@ -54,7 +54,7 @@ impl Baseline {
         for (key, old) in &self.items {
             match now.items.get(key) {
                 None => drift.removed.push(label(key)),
-                Some(new) if new != old => drift.changed.push(change(key, old, new)),
+                Some(new) if new != old => drift.changed.extend(changes(key, old, new)),
                 Some(_) => {}
             }
         }
@@ -76,15 +76,21 @@ fn label((kind, name, _): &Key) -> String {
     if *kind == ListKind::Tools { name.clone() } else { format!("{}/{name}", kind.word()) }
 }
 
-fn change(key: &Key, old: &[Vec<u8>], new: &[Vec<u8>]) -> Changed {
-    let pair = old.iter().zip(new).find(|(old, new)| old != new);
-    let path = pair.map(|(old, new)| printable(&first_difference(old, new), 300)).unwrap_or_default();
-    let class = if path.ends_with("/description") || path.ends_with("/title") {
-        "description"
-    } else if path.starts_with("/annotations") {
-        "annotation"
-    } else {
-        "schema"
-    };
-    Changed { tool: label(key), path, class }
+/// The longest text of a change that is kept, in bytes.
+const MAX_TEXT: usize = 2000;
+
+fn changes(key: &Key, old: &[Vec<u8>], new: &[Vec<u8>]) -> Vec<Changed> {
+    let bounded = |text: Option<String>| text.map(|t| printable(&t, MAX_TEXT));
+    let pairs = old.iter().zip(new).filter(|(old, new)| old != new);
+    let changes = pairs.flat_map(|(old, new)| compare(key.0, old, new));
+    changes
+        .map(|c| Changed {
+            tool: label(key),
+            path: printable(&c.path, 300),
+            class: c.class,
+            what: c.what.to_owned(),
+            old: bounded(c.old),
+            new: bounded(c.new),
+        })
+        .collect()
 }

@@ -1,11 +1,12 @@
 //! What a check is given, and what it gives.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde::Serialize;
 
 use super::baseline::Baseline;
+use super::compare::ChangeClass;
 use super::verdict::{Reason, Severity};
 use crate::probe::{Launch, Observation, Phase, Seen, What};
 use crate::words::At;
@@ -14,12 +15,14 @@ use crate::words::At;
 pub const OBJECTIVES: [&str; 4] = ["startup", "list", "call", "shutdown"];
 
 /// How a server's observations are judged.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
     /// Severities other than the checks' own, by code.
     pub severity: BTreeMap<String, Severity>,
     /// How long a phase may take before it is called slow.
     pub objectives: BTreeMap<&'static str, Duration>,
+    /// Classes of changes of the schema that are told, and weigh nothing.
+    pub allowed: BTreeSet<ChangeClass>,
 }
 
 impl Rules {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::baseline::{Baseline, all_items};
 use super::case::{Case, Finding, Rules};
 use super::checks::CHECKS;
+use super::compare::ChangeClass;
 use super::verdict::{Reason, Severity, Verdict};
 use crate::probe::{EndedBy, Exit, Io, Launch, Observation};
 use crate::protocol::Era;
@@ -154,10 +155,16 @@ pub struct Drift {
 pub struct Changed {
     /// Its name.
     pub tool: String,
-    /// JSON pointer of the first difference.
+    /// JSON pointer to what changed, escaped and bounded.
     pub path: String,
-    /// What kind of change it is.
-    pub class: &'static str,
+    /// What the change means for those who use the item.
+    pub class: ChangeClass,
+    /// What changed, in a few words.
+    pub what: String,
+    /// What stood there before: JSON, escaped, bounded; `None` if nothing did.
+    pub old: Option<String>,
+    /// What stands there now.
+    pub new: Option<String>,
 }
 
 /// Whether a schema differs from the accepted one.

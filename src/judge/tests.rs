@@ -509,7 +509,8 @@ fn drift_is_what_differs_from_the_baseline() {
     let changed = against(r#"[{"name":"a","description":"y","inputSchema":{"type":"object"}},{"name":"c","inputSchema":{"type":"object"}}]"#);
     assert_eq!(codes(&changed), ["drift.added", "drift.removed", "drift.changed"]);
     assert_eq!((changed.drift.added, changed.drift.removed), (vec!["c".to_owned()], vec!["b".to_owned()]));
-    assert_eq!(changed.drift.changed, [Changed { tool: "a".into(), path: "/description".into(), class: "description" }]);
+    let told: Vec<_> = changed.drift.changed.iter().map(|c| (c.tool.as_str(), c.path.as_str(), c.class)).collect();
+    assert_eq!(told, [("a", "/description", ChangeClass::Description)]);
     let modern = with(|launch| {
         launch.opening = Era::Modern;
         launch.lists = vec![tools("[]")];

@@ -1,6 +1,6 @@
 //! A server that is to be probed, and how.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::protocol::Era;
 use crate::words::{Redactor, ServerName};
 
 /// One configured server.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Watched {
     /// Its name.
     pub name: ServerName,
@@ -30,6 +30,34 @@ pub struct Watched {
     pub rules: Arc<Rules>,
     /// From one probe to the next while all is well.
     pub interval: Duration,
+    /// When it counts as failing, and as well again.
+    pub thresholds: Thresholds,
+    /// What its lists are compared with.
+    pub schema: SchemaPolicy,
+}
+
+/// How many probes in a row it takes until a server counts as something else; 1 or more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Thresholds {
+    /// Failures, until it counts as failing.
+    pub failure: u32,
+    /// Successes, until it counts as well again.
+    pub success: u32,
+}
+
+impl Default for Thresholds {
+    fn default() -> Thresholds {
+        Thresholds { failure: 1, success: 1 }
+    }
+}
+
+/// What a server's lists are compared with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SchemaPolicy {
+    /// A lock file; without one, what was accepted last.
+    pub lock: Option<PathBuf>,
+    /// Accept another schema by itself once so many probes in a row have listed it; 1 or more.
+    pub accept_after: Option<u32>,
 }
 
 impl Watched {
@@ -45,6 +73,8 @@ impl Watched {
             call: None,
             rules: Arc::default(),
             interval,
+            thresholds: Thresholds::default(),
+            schema: SchemaPolicy::default(),
         }
     }
 
@@ -85,8 +115,8 @@ impl Watched {
             interval: self.interval,
             timeouts: vec![(Phase::Handshake, times.startup), (Phase::List, times.request), (Phase::Shutdown, times.eof_grace + times.term_grace)],
             total: times.total,
-            failures: 1,
-            successes: 1,
+            failures: self.thresholds.failure,
+            successes: self.thresholds.success,
         }
     }
 }

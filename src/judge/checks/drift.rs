@@ -29,7 +29,7 @@ pub(super) const CHECKS: &[Check] = &[
         mend: "Read the change. If it is meant, restart stdiowatch.",
         run: |case| {
             drift(case, DriftStatus::Differs, |drift| {
-                let changes: Vec<String> = drift.changed.iter().map(|c| format!("{} at {} ({})", c.tool, c.path, c.class)).collect();
+                let changes: Vec<String> = drift.changed.iter().map(|c| format!("{} at {} ({})", c.tool, c.path, c.class.as_str())).collect();
                 named("changed since the schema was accepted", &changes)
             })
         },

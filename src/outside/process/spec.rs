@@ -40,6 +40,31 @@ pub struct LaunchSpec {
     pub cwd: Option<PathBuf>,
     /// What it is connected by.
     pub stdio: StdioKind,
+    /// What becomes of its descendants that outlive it.
+    pub leftovers: Leftovers,
+    /// What it may take.
+    pub resources: Resources,
+}
+
+/// What becomes of descendants that outlive a server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Leftovers {
+    /// They are ended.
+    #[default]
+    Kill,
+    /// They are told of, and left alone: somebody wants them.
+    Report,
+}
+
+/// What a server and its descendants may take; `None` for as much as they like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Resources {
+    /// Resident memory of all its processes together, in bytes.
+    pub memory: Option<u64>,
+    /// Processes, itself included.
+    pub processes: Option<u64>,
+    /// Open descriptors of each process.
+    pub open_files: Option<u64>,
 }
 
 impl EnvMode {
@@ -61,6 +86,17 @@ impl StdioKind {
         match self {
             StdioKind::Pipe => "pipe",
             StdioKind::Socketpair => "socketpair",
+        }
+    }
+}
+
+impl Leftovers {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Leftovers::Kill => "kill",
+            Leftovers::Report => "report",
         }
     }
 }
