@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use stdiowatch::judge::{Report, Rules, Verdict, judge};
+use stdiowatch::judge::{Reference, Report, Rules, Verdict, judge};
 use stdiowatch::ledger::{Fact, ServerState, Terms};
 use stdiowatch::outside::clock;
 use stdiowatch::probe::{Observation, Peers, Phase};
@@ -32,7 +32,7 @@ fn server(name: &str, verdict: Option<Verdict>) -> ServerState {
     let mut state = ServerState::new(name.clone(), terms);
     if let Some(verdict) = verdict {
         let nothing = Observation { launches: vec![], judged: 0, total: seconds(1), cancelled: false, peers: Peers::default(), container: None };
-        let report = Report { verdict, ..judge(&name, String::new(), &nothing, &Rules::default(), None) };
+        let report = Report { verdict, ..judge(&name, String::new(), &nothing, &Rules::default(), Reference::nothing()) };
         state.apply(Fact { report: Arc::new(report), at: clock::now(), listed: None, next_in: seconds(60), backoff: Duration::ZERO });
     }
     state

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use super::args::{CheckArgs, Format};
 use super::complain;
 use super::signals::Signals;
-use crate::judge::{Report, Rules, Verdict, judge};
+use crate::judge::{Reference, Report, Rules, Verdict, judge};
 use crate::outside::process::GuardCommand;
 use crate::probe::Recording;
 use crate::running::{Job, Known, Launchpad, Outcome, Watched};
@@ -62,7 +62,7 @@ fn replayed(path: &Path, rules: &Rules) -> anyhow::Result<Report> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
     let recording = Recording::from_lines(&text).with_context(|| format!("{shown} is no recording of a probe"))?;
     let name = ServerName::new(&recording.server).with_context(|| format!("{shown}: the server's name"))?;
-    Ok(judge(&name, recording.started_at.clone(), &recording.replay(), rules, None))
+    Ok(judge(&name, recording.started_at.clone(), &recording.replay(), rules, Reference::nothing()))
 }
 
 /// Probes the server. A signal ends the probe politely; its number is returned.
@@ -75,7 +75,7 @@ async fn probe(server: &Watched, record: bool) -> anyhow::Result<(Outcome, Optio
         spec: std::sync::Arc::clone(&server.spec),
         plan: server.plan(Known::default(), true),
         rules: std::sync::Arc::clone(&server.rules),
-        baseline: None,
+        accepted: None,
         record,
         coexists: false,
     };

@@ -3,11 +3,13 @@
 
 mod histogram;
 mod history;
+mod schema;
 mod snapshot;
 mod state;
 
 pub use histogram::Histogram;
 pub use history::{Entry, History};
+pub use schema::{AcceptError, SchemaState};
 pub use snapshot::{Sidecar, Snapshot};
 pub use state::{Fact, Health, Held, ServerState, Skip, Terms};
 

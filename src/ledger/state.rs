@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::histogram::Histogram;
 use super::history::{Entry, History};
-use crate::judge::{Baseline, DriftStatus, PEER_HARMED, Reason, Report, Severity, Verdict};
+use super::schema::SchemaState;
+use crate::judge::{Listing, PEER_HARMED, Reason, Report, Severity, Verdict};
 use crate::probe::{EndedBy, Phase};
 use crate::protocol::Era;
 use crate::words::{Moment, ServerName};
@@ -34,7 +35,7 @@ pub struct Fact {
     /// When it ended.
     pub at: Moment,
     /// What its lists held, if they were read to their end.
-    pub listed: Option<Baseline>,
+    pub listed: Option<Listing>,
     /// From now to the next probe.
     pub next_in: Duration,
     /// By how much that is longer than the interval, because the server keeps failing.
@@ -169,14 +170,8 @@ pub struct ServerState {
     pub stderr_bytes: u64,
     /// CPU time that the server used.
     pub cpu_seconds: f64,
-    /// Changes of the schema from one probe to the next, items: added, removed, changed.
-    pub schema_changes: [u64; 3],
-    /// When the schema last changed.
-    pub schema_changed: Option<Moment>,
-    /// The accepted schema.
-    pub baseline: Option<Arc<Baseline>>,
-    /// What the last complete listing held.
-    pub listed: Option<Arc<Baseline>>,
+    /// What its lists held, and what was accepted of it.
+    pub schema: SchemaState,
     /// The era that the server was last seen in.
     pub era: Option<Era>,
     /// It is not probed until a person resumes it.
@@ -218,10 +213,7 @@ impl ServerState {
             stdout_bytes: 0,
             stderr_bytes: 0,
             cpu_seconds: 0.0,
-            schema_changes: [0; 3],
-            schema_changed: None,
-            baseline: None,
-            listed: None,
+            schema: SchemaState::default(),
             era: None,
             held: None,
             coexists: false,
@@ -267,7 +259,9 @@ impl ServerState {
         self.count_outcome(report, fact.at);
         self.count_timings(report);
         self.count_process(report);
-        self.take_schema(fact.listed, fact.at);
+        if let Some(listed) = fact.listed {
+            self.schema.take(listed, report, fact.at);
+        }
         self.backoff = fact.backoff;
         // The next probe has this long to begin and to end before its absence says something.
         let slack = self.terms.interval / 2 + Duration::from_secs(5);
@@ -345,27 +339,6 @@ impl ServerState {
         self.stdout_bytes += report.io.stdout_bytes;
         self.stderr_bytes += report.io.stderr_bytes;
         self.cpu_seconds += report.usage.map_or(0.0, |u| u.cpu_seconds);
-    }
-
-    /// The first complete listing becomes the baseline.
-    fn take_schema(&mut self, listed: Option<Baseline>, at: Moment) {
-        let Some(listed) = listed else { return };
-        if let Some(before) = &self.listed {
-            let drift = before.drift(&listed);
-            if drift.status == DriftStatus::Differs {
-                for (count, items) in self.schema_changes.iter_mut().zip([drift.added.len(), drift.removed.len(), drift.changed.len()]) {
-                    *count += items as u64;
-                }
-                self.schema_changed = Some(at);
-            }
-        }
-        let same = self.listed.as_ref().is_some_and(|before| **before == listed);
-        if !same {
-            self.listed = Some(Arc::new(listed));
-        }
-        if self.baseline.is_none() {
-            self.baseline.clone_from(&self.listed);
-        }
     }
 
     /// Decides what the server counts as from now on; returns what it did before, if that changed.

@@ -17,7 +17,7 @@ use tokio::task::LocalSet;
 use tokio::time::sleep;
 
 use super::drive::drive;
-use crate::judge::{Baseline, Given, Report, Rules, Verdict, judge};
+use crate::judge::{Accepted, Given, Listing, Reference, Report, Rules, Verdict, judge};
 use crate::outside::clock;
 use crate::outside::peers::PeerWatch;
 use crate::outside::process::{GuardCommand, Kin, LaunchSpec, Launcher};
@@ -45,7 +45,7 @@ pub struct Job {
     /// How to judge it.
     pub rules: Arc<Rules>,
     /// What its lists are compared with.
-    pub baseline: Option<Arc<Baseline>>,
+    pub accepted: Option<Accepted>,
     /// Record it.
     pub record: bool,
     /// A probe has succeeded beside a live copy of the server before.
@@ -58,7 +58,7 @@ pub struct Outcome {
     /// The report.
     pub report: Report,
     /// What the lists held, if they were read to their end.
-    pub listed: Option<Baseline>,
+    pub listed: Option<Listing>,
     /// The recording, if it was asked for.
     pub recording: Option<Recording>,
 }
@@ -173,7 +173,9 @@ impl Pad {
         let stop = self.stop.clone();
         let mut observation = drive(&self.launcher, Arc::clone(&plan), &job.spec, stop, tape.as_mut(), || drop(permit.take()), &mut kin).await;
         observation.peers = self.peers(&job.name, kin, job.coexists).await;
-        let judged = |observation: &_| judge(&job.name, started.rfc3339(), observation, &job.rules, job.baseline.as_deref());
+        let environment = job.spec.configured(&job.name);
+        let reference = Reference { accepted: job.accepted.as_ref(), environment: &environment, redactor: &plan.redactor };
+        let judged = |observation: &_| judge(&job.name, started.rfc3339(), observation, &job.rules, reference);
         let mut report = judged(&observation);
         if report.verdict == Verdict::Fail && !job.coexists {
             // A copy that was started since the last look may be why.
@@ -182,8 +184,7 @@ impl Pad {
         }
         report.given = Some(given(&job.spec));
         report.name_withheld(|name| std::env::var_os(name).is_some());
-        report.mask(&plan.redactor);
-        let listed = observation.judged().and_then(Baseline::of);
+        let listed = observation.judged().and_then(|launch| Listing::of(launch, &environment));
         let peers = observation.peers;
         let recording = tape.map(|tape| Recording::new(report.server.clone(), report.started_at.clone(), Plan::clone(&plan), peers, tape));
         Outcome { report, listed, recording }

@@ -152,7 +152,7 @@ impl Watcher {
         let snapshot = self.hub.snapshot();
         let state = snapshot.server(self.server.name.as_str())?;
         // Listing twice finds what is volatile: once at the start, and when something moved.
-        let moved = state.schema_changed.is_some() && state.schema_changed == state.last.as_ref().map(|(at, _)| *at);
+        let moved = state.schema.changed.is_some() && state.schema.changed == state.last.as_ref().map(|(at, _)| *at);
         let list_twice = state.probes == 0 || moved;
         let known = Known { era: state.era, launched: state.last_success.is_some(), patience: state.patience() };
         Some(Job {
@@ -160,7 +160,7 @@ impl Watcher {
             spec: Arc::clone(&self.server.spec),
             plan: self.server.plan(known, list_twice),
             rules: Arc::clone(&self.server.rules),
-            baseline: state.baseline.clone(),
+            accepted: state.schema.accepted.clone(),
             record: false,
             coexists: state.coexists,
         })

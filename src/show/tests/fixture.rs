@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::judge::{Baseline, Finding, Report, Rules, Severity, Timings, Verdict, judge};
+use crate::judge::{Environment, Finding, Listing, Reference, Report, Rules, Severity, Timings, Verdict, judge};
 use crate::ledger::{Fact, ServerState, Sidecar, Snapshot, Terms};
 use crate::probe::{End, EndedBy, Exit, Launch, ListSeen, Observation, Peers, Phase, Swept, Usage};
 use crate::protocol::Era;
 use crate::protocol::json::Doc;
 use crate::protocol::mcp::{Greeting, ListKind, ServerInfo, read_list};
-use crate::words::{At, Moment, ServerName};
+use crate::words::{At, Moment, Redactor, ServerName};
 
 /// 2026-01-01T00:00:00Z, and a thousand seconds since the machine was booted, and `seconds` more.
 pub(super) fn at(seconds: u64) -> Moment {
@@ -66,7 +66,8 @@ fn launch(tool: &str) -> Launch {
 /// A probe with this verdict, which these findings are the reason of; it ends after `seconds`.
 pub(super) fn probe(server: &mut ServerState, verdict: Verdict, findings: Vec<Finding>, tool: &str, seconds: u64) {
     let launch = launch(tool);
-    let listed = Baseline::of(&launch);
+    let (environment, redactor) = (Environment::default(), Redactor::default());
+    let listed = Listing::of(&launch, &environment);
     let observation = Observation {
         launches: vec![launch],
         judged: 0,
@@ -75,7 +76,8 @@ pub(super) fn probe(server: &mut ServerState, verdict: Verdict, findings: Vec<Fi
         peers: Peers::default(),
         container: None,
     };
-    let report = judge(&server.name, "2026-01-01T00:00:00Z".to_owned(), &observation, &Rules::default(), None);
+    let reference = Reference { accepted: server.schema.accepted.as_ref(), environment: &environment, redactor: &redactor };
+    let report = judge(&server.name, "2026-01-01T00:00:00Z".to_owned(), &observation, &Rules::default(), reference);
     let reason = (verdict == Verdict::Fail).then_some(crate::judge::Reason::StdoutViolation);
     let timings = Timings { spawn_ms: Some(1.5), ..report.timings };
     let report = Arc::new(Report { verdict, reason, findings, timings, ..report });
