@@ -35,7 +35,7 @@ fn job(kind: &str) -> Job {
         spec: Arc::clone(&server.spec),
         plan: server.plan(Known { era: Some(stdiowatch::protocol::Era::Legacy), launched: true, ..Known::default() }, false),
         rules: Arc::new(Rules::default()),
-        baseline: None,
+        accepted: None,
         record: false,
         coexists: false,
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::compare::{ChangeClass, compare};
-use super::listing::{Accepted, Key, Listing, Source, label};
+use super::listing::{Accepted, Key, Listing, Named, Source, label};
 use super::report::ServerIdentity;
 use crate::protocol::mcp::ListKind;
 use crate::words::{Redactor, printable};
@@ -115,15 +115,18 @@ impl Accepted {
 #[must_use]
 pub fn between(then: &Listing, now: &Listing, redactor: &Redactor) -> Drift {
     let mut drift = Drift::default();
-    let name = |key: &Key| redactor.redact_str(&label(key.0, &key.1)).into_owned();
+    let name = |(kind, _): &Key, named: &Named| redactor.redact_str(&label(*kind, &named.name)).into_owned();
     for (key, old) in &then.items {
         match now.items.get(key) {
-            None => drift.removed.push(name(key)),
-            Some(new) if new != old => drift.changed.extend(changes(name(key), key.0, old, new, redactor)),
+            None => drift.removed.push(name(key, old)),
+            Some(new) if new.forms != old.forms => drift.changed.extend(changes(name(key, new), key.0, &old.forms, &new.forms, redactor)),
             Some(_) => {}
         }
     }
-    drift.added = now.items.keys().filter(|key| !then.items.contains_key(*key)).map(name).collect();
+    drift.added = now.items.iter().filter(|(key, _)| !then.items.contains_key(*key)).map(|(key, named)| name(key, named)).collect();
+    drift.added.sort();
+    drift.removed.sort();
+    drift.changed.sort_by(|a, b| a.tool.cmp(&b.tool));
     for changed in &drift.changed {
         *drift.classes.entry(changed.class).or_default() += 1;
     }

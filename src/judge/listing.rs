@@ -79,14 +79,23 @@ pub struct Listing {
     pub unfit: Option<String>,
     /// The lists that were offered, also those without items.
     pub lists: Vec<ListKind>,
-    /// The items' canonical forms by list and name; several where a name stands twice.
-    pub(super) items: BTreeMap<Key, Vec<Arc<[u8]>>>,
+    /// The items by list and name.
+    pub(super) items: BTreeMap<Key, Named>,
     /// The names in the order they were listed.
     pub(super) order: Vec<Key>,
 }
 
-/// A list, and an item's name: as it is shown, and the digest of the whole of it.
-pub(super) type Key = (ListKind, String, Digest);
+/// A list, and the digest of an item's name.
+pub(super) type Key = (ListKind, Digest);
+
+/// What stands under one name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Named {
+    /// The name, as it is shown.
+    pub(super) name: String,
+    /// Canonical forms; several where the name stands twice.
+    pub(super) forms: Vec<Arc<[u8]>>,
+}
 
 impl Listing {
     /// What a launch has listed; `None` if one of its lists is not known to its end.
@@ -118,11 +127,12 @@ impl Listing {
         lists: Vec<ListKind>,
         listed: impl Iterator<Item = (ListKind, &'i Item)> + Clone,
     ) -> Listing {
-        let mut items: BTreeMap<_, Vec<Arc<[u8]>>> = BTreeMap::new();
+        let mut items: BTreeMap<Key, Named> = BTreeMap::new();
         let mut order = Vec::new();
         for (kind, item) in listed.clone() {
-            let key = (kind, item.name.clone(), item.identity);
-            items.entry(key.clone()).or_default().push(Arc::from(&item.canonical[..]));
+            let key = (kind, item.identity);
+            let named = items.entry(key).or_insert_with(|| Named { name: item.name.clone(), forms: Vec::new() });
+            named.forms.push(Arc::from(&item.canonical[..]));
             order.push(key);
         }
         let unfit = twice(&items).or_else(|| listed.clone().find_map(odd));
@@ -131,7 +141,7 @@ impl Listing {
 
     /// Each item: its list, its name as it is shown, its canonical form.
     pub fn items(&self) -> impl Iterator<Item = (ListKind, &str, &[u8])> {
-        self.items.iter().flat_map(|((kind, name, _), forms)| forms.iter().map(move |form| (*kind, name.as_str(), &form[..])))
+        self.items.iter().flat_map(|((kind, _), named)| named.forms.iter().map(move |form| (*kind, named.name.as_str(), &form[..])))
     }
 
     /// How many items a list has; `None` if it was not offered.
@@ -165,8 +175,8 @@ fn volatile(launch: &Launch) -> Option<String> {
     })
 }
 
-fn twice(items: &BTreeMap<Key, Vec<Arc<[u8]>>>) -> Option<String> {
-    let ((kind, name, _), forms) = items.iter().find(|(_, forms)| forms.len() > 1)?;
+fn twice(items: &BTreeMap<Key, Named>) -> Option<String> {
+    let ((kind, _), Named { name, forms }) = items.iter().find(|(_, named)| named.forms.len() > 1)?;
     let same = forms.windows(2).all(|pair| pair[0] == pair[1]);
     let how = if same { "is listed twice" } else { "is listed twice, and not the same both times" };
     Some(format!("{} {how}", label(*kind, name)))

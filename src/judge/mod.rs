@@ -6,6 +6,7 @@ mod checks;
 pub mod compare;
 mod drift;
 mod listing;
+mod lock;
 mod report;
 mod verdict;
 
@@ -14,6 +15,7 @@ pub use checks::{CHECKS, PEER_HARMED, check};
 pub use compare::{Change, ChangeClass};
 pub use drift::{ADDED, Against, Changed, Drift, DriftStatus, REMOVED, between};
 pub use listing::{Accepted, Conditions, Environment, Listing, PROFILE, Source};
+pub use lock::{LockError, LockFile};
 pub use report::{Given, Lists, PeersSeen, Reference, Report, Schema, ServerIdentity, Shutdown, Timings, UsageSeen, judge};
 pub use verdict::{Reason, Severity, Verdict};
 

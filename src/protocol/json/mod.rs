@@ -9,12 +9,14 @@ mod canonical;
 mod difference;
 mod number;
 mod parse;
+mod pretty;
 mod text;
 
 use std::borrow::Cow;
 
 pub use canonical::write_canonical;
 pub use difference::first_difference;
+pub use pretty::write_pretty;
 
 /// The most values (members, elements, keys) one message may hold.
 pub const MAX_VALUES: usize = 2_000_000;
@@ -152,6 +154,12 @@ impl<'d> Value<'d> {
     pub fn raw(self) -> &'d [u8] {
         let node = self.node();
         &self.doc.bytes[node.start as usize..node.end as usize]
+    }
+
+    /// Where it begins in the document, in bytes.
+    #[must_use]
+    pub fn offset(self) -> usize {
+        self.node().start as usize
     }
 
     /// Its text if it is a string: escapes resolved, and U+FFFD for what is no Unicode scalar.

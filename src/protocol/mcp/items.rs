@@ -32,18 +32,18 @@ const NOT_SCHEMA: [&str; 2] = ["_meta", "icons"];
 const NOT_SCHEMA_OF_RESOURCES: [&str; 3] = ["_meta", "icons", "size"];
 
 /// Reads one item; `None` if it is no object.
-pub(super) fn read_item(kind: ListKind, era: Era, value: Value<'_>, redactor: &Redactor) -> Option<Item> {
+#[must_use]
+pub fn read_item(kind: ListKind, era: Era, value: Value<'_>, redactor: &Redactor) -> Option<Item> {
     if value.kind() != Kind::Object {
         return None;
     }
-    let (identity, skip): (_, &[&str]) = match kind {
-        ListKind::Tools | ListKind::Prompts => ("name", &NOT_SCHEMA),
-        ListKind::Resources => ("uri", &NOT_SCHEMA_OF_RESOURCES),
-        ListKind::ResourceTemplates => ("uriTemplate", &NOT_SCHEMA),
+    let skip: &[&str] = match kind {
+        ListKind::Tools | ListKind::Prompts | ListKind::ResourceTemplates => &NOT_SCHEMA,
+        ListKind::Resources => &NOT_SCHEMA_OF_RESOURCES,
     };
     let mut canonical = Vec::with_capacity(value.raw().len());
     write_canonical(value, skip, &mut canonical);
-    let name = value.get(identity).and_then(Value::text).unwrap_or_default();
+    let name = value.get(kind.identity()).and_then(Value::text).unwrap_or_default();
     Some(Item {
         identity: Digest::of(name.as_bytes()),
         name: redactor.printable(&name, MAX_NAME),
