@@ -27,7 +27,14 @@ const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 fn server(name: &str, verdict: Option<Verdict>) -> ServerState {
     let seconds = Duration::from_secs;
-    let terms = Terms { interval: seconds(60), timeouts: vec![(Phase::List, seconds(10))], total: seconds(180), failures: 1, successes: 1 };
+    let terms = Terms {
+        interval: seconds(60),
+        timeouts: vec![(Phase::List, seconds(10))],
+        total: seconds(180),
+        failures: 1,
+        successes: 1,
+        acceptance: Default::default(),
+    };
     let name = ServerName::new(name).unwrap();
     let mut state = ServerState::new(name.clone(), terms);
     if let Some(verdict) = verdict {
@@ -52,7 +59,7 @@ impl Side {
     }
 
     fn with(servers: Vec<ServerState>, limits: Limits, now: fn() -> Moment) -> Side {
-        let hub = Arc::new(Hub::new(servers));
+        let hub = Arc::new(Hub::new(servers, None));
         hub.update(|snapshot| {
             snapshot.sidecar.started = clock::now();
             snapshot.sidecar.last_tick = clock::up();

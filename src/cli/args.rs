@@ -9,11 +9,11 @@ use anyhow::{Context as _, bail};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::duration;
-use crate::judge::{OBJECTIVES, Rules, Severity, check};
+use crate::judge::{ChangeClass, OBJECTIVES, Rules, Severity, check};
 use crate::outside::process::{EnvMode, LaunchSpec, StdioKind};
 use crate::probe::{Call, EraChoice, Times};
 use crate::protocol::Era;
-use crate::running::Watched;
+use crate::running::{SchemaPolicy, Watched};
 use crate::sample::Kind;
 use crate::words::ServerName;
 
@@ -36,6 +36,15 @@ pub(super) enum Command {
     /// Exit status: 0 the server passes (warnings allowed), 1 it fails, 2 usage or configuration
     /// error, 3 nothing can be said about it (our own trouble).
     Check(CheckArgs),
+    /// Write down what a server lists, to be reviewed and compared with.
+    ///
+    /// Exit status: 0 written, or the same already; 1 it cannot be, or, with --check, it would be
+    /// another one; 2 usage or configuration error; 3 nothing can be said (our own trouble).
+    Lock(LockArgs),
+    /// Compare two lock files, or a lock file and a report of `check --format json`.
+    ///
+    /// Exit status: 0 the same, 1 different, 2 they cannot be compared.
+    Diff(DiffArgs),
     /// Watch a server, and serve /health, /metrics and a status page.
     Serve(ServeArgs),
     /// Be a small MCP server on stdin and stdout, a sound or a broken one: for tests and demos.
@@ -73,6 +82,10 @@ pub(super) struct CheckArgs {
     /// Exit with 1 on warnings too.
     #[arg(long)]
     pub(super) strict: bool,
+    /// Classes of changes of the schema that are told, and weigh nothing: annotation, description,
+    /// compatible, breaking.
+    #[arg(long, value_name = "CLASS,…", value_delimiter = ',', value_parser = class)]
+    pub(super) allow: Vec<ChangeClass>,
     /// Write everything that happens to this file, as JSON Lines: both directions, with times, the
     /// values of --env masked.
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
@@ -80,6 +93,34 @@ pub(super) struct CheckArgs {
     /// Launch nothing; judge what was recorded in this file.
     #[arg(long, value_name = "FILE", conflicts_with = "command")]
     pub(super) replay: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct LockArgs {
+    #[command(flatten)]
+    pub(super) server: ServerArgs,
+    /// Write nothing; exit with 1 if the file would be another one.
+    #[arg(long)]
+    pub(super) check: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct DiffArgs {
+    /// What there was: a lock file or a report.
+    pub(super) old: PathBuf,
+    /// What there is: a lock file or a report.
+    pub(super) new: PathBuf,
+    /// How to print the differences.
+    #[arg(long, value_enum, default_value_t = DiffFormat::Human)]
+    pub(super) format: DiffFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum DiffFormat {
+    /// For people.
+    Human,
+    /// One JSON object: {"format":1,"servers":{NAME: DRIFT}}.
+    Json,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -105,6 +146,10 @@ pub(super) struct ServeArgs {
     /// From one probe to the next while all is well; 1s at the least [default: 60s, with --demo 10s].
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = interval)]
     pub(super) interval: Option<Duration>,
+    /// Where accepted schemas are kept over restarts [default: $XDG_STATE_HOME/stdiowatch/…, or
+    /// ~/.local/state/stdiowatch/…].
+    #[arg(long, value_name = "DIR")]
+    pub(super) state_dir: Option<PathBuf>,
     #[command(flatten)]
     pub(super) server: ServerArgs,
 }
@@ -157,6 +202,9 @@ pub(super) struct ServerArgs {
     /// marks destructive, unless "insist": true.
     #[arg(long, value_name = "TOOL|JSON", value_parser = super::call::parse)]
     call: Option<Call>,
+    /// Compare what is listed with this lock file (`lock`: write it) [lock's default: mcp.lock.json].
+    #[arg(long, value_name = "FILE")]
+    pub(super) lock: Option<PathBuf>,
     /// The server's command and its arguments, after --.
     #[arg(last = true, value_name = "COMMAND")]
     pub(super) command: Vec<String>,
@@ -231,7 +279,9 @@ impl ServerArgs {
             EraArg::Modern => EraChoice::Fixed(Era::Modern),
             EraArg::Legacy => EraChoice::Fixed(Era::Legacy),
         };
-        Ok(Watched { era, times: self.times(), call: self.call.clone(), rules: Arc::new(self.rules()), ..Watched::new(name, spec, interval) })
+        let schema = SchemaPolicy { lock: self.lock.clone(), ..SchemaPolicy::default() };
+        let rules = Arc::new(self.rules());
+        Ok(Watched { era, times: self.times(), call: self.call.clone(), rules, schema, ..Watched::new(name, spec, interval) })
     }
 
     /// How the server is judged.
@@ -284,6 +334,11 @@ fn assignment(text: &str) -> Result<(String, String), String> {
         return Err("an environment variable cannot contain a NUL byte".to_owned());
     }
     Ok((name.to_owned(), value))
+}
+
+fn class(text: &str) -> Result<ChangeClass, String> {
+    let found = ChangeClass::ALL.into_iter().find(|class| class.as_str() == text);
+    found.ok_or_else(|| "a class is annotation, description, compatible or breaking".to_owned())
 }
 
 fn severity(text: &str) -> Result<(String, Severity), String> {

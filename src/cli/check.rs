@@ -3,6 +3,7 @@
 use std::io::IsTerminal as _;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use serde::Serialize;
@@ -10,6 +11,7 @@ use tokio::sync::watch;
 
 use super::args::{CheckArgs, Format};
 use super::complain;
+use super::lockfile;
 use super::signals::Signals;
 use crate::judge::{Reference, Report, Rules, Verdict, judge};
 use crate::outside::process::GuardCommand;
@@ -39,7 +41,9 @@ fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
         output.print(args.format, std::slice::from_ref(&report))?;
         return Ok(exit_code(&[report], args.strict));
     }
-    let server = args.server.watched(std::time::Duration::from_secs(60))?;
+    let mut server = args.server.watched(std::time::Duration::from_secs(60))?;
+    Arc::make_mut(&mut server.rules).allowed.extend(&args.allow);
+    lockfile::load(std::slice::from_mut(&mut server))?;
     let mut output = Output::open(args)?;
     let record = args.record.as_deref().map(create).transpose()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
@@ -47,7 +51,10 @@ fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     if let (Some(mut file), Some(recording)) = (record, outcome.recording) {
         std::io::Write::write_all(&mut file, recording.to_lines().as_bytes()).context("cannot write the recording")?;
     }
-    let report = outcome.report;
+    let mut report = outcome.report;
+    if let Some(listing) = &outcome.listed {
+        report.add_items(listing, &server.redactor());
+    }
     output.print(args.format, std::slice::from_ref(&report))?;
     Ok(match signal {
         // As a shell reports a command that a signal ended.
@@ -72,10 +79,10 @@ async fn probe(server: &Watched, record: bool) -> anyhow::Result<(Outcome, Optio
     let launchpad = Launchpad::start(GuardCommand::own(), stopped).context("cannot launch anything")?;
     let job = Job {
         name: server.name.clone(),
-        spec: std::sync::Arc::clone(&server.spec),
+        spec: Arc::clone(&server.spec),
         plan: server.plan(Known::default(), true),
-        rules: std::sync::Arc::clone(&server.rules),
-        accepted: None,
+        rules: Arc::clone(&server.rules),
+        accepted: server.locked(),
         record,
         coexists: false,
     };

@@ -4,10 +4,14 @@ mod args;
 mod call;
 mod check;
 mod demo;
+mod diff;
 mod duration;
 mod explain;
 mod healthcheck;
+mod lock;
+mod lockfile;
 mod log;
+mod probing;
 mod serve;
 mod signals;
 
@@ -32,6 +36,8 @@ pub fn run() -> ExitCode {
     };
     match cli.command {
         Command::Check(args) => check::run(args),
+        Command::Lock(args) => lock::run(&args),
+        Command::Diff(args) => diff::run(&args),
         Command::Serve(args) => serve::run(args),
         Command::SampleServer { kind } => crate::sample::run(kind),
         Command::Explain { code } => explain::run(code.as_deref()),

@@ -1,5 +1,6 @@
 //! `stdiowatch serve`: watch servers, and show them over HTTP.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,11 +12,13 @@ use tracing::{info, warn};
 
 use super::args::ServeArgs;
 use super::signals::Signals;
-use super::{complain, demo, log};
+use super::{complain, demo, lockfile, log};
 use crate::ledger::ServerState;
 use crate::outside::clock;
 use crate::outside::process::GuardCommand;
+use crate::outside::vault::file_name;
 use crate::running::hub::Hub;
+use crate::running::keeper::Keeper;
 use crate::running::{Launchpad, Watched, watch};
 use crate::serve::actions::Actions;
 use crate::serve::listen::{self, Limits};
@@ -36,11 +39,12 @@ pub(super) fn run(args: ServeArgs) -> ExitCode {
 
 /// Everything that can be wrong is found out before the first server is launched.
 fn serve(args: &ServeArgs) -> anyhow::Result<()> {
-    let servers = if args.demo {
+    let mut servers = if args.demo {
         demo::servers(args.interval.unwrap_or(DEMO_INTERVAL))?
     } else {
         vec![args.server.watched(args.interval.unwrap_or(INTERVAL))?]
     };
+    lockfile::load(&mut servers)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
     let signals = {
         let _inside = runtime.enter();
@@ -59,20 +63,41 @@ fn serve(args: &ServeArgs) -> anyhow::Result<()> {
     if actions == Actions::NotHere {
         warn!("--enable-actions has no effect: {address} is no loopback address, and nobody who calls is known");
     }
+    let keeper = state_dir(args, &servers).map(|dir| Keeper::open(&dir));
     let local = LocalSet::new();
     local.spawn_local(obey(signals, stop));
-    local.block_on(&runtime, serve_until_stopped(servers, listener, actions, Arc::clone(&launchpad), stopped))
+    local.block_on(&runtime, serve_until_stopped(servers, listener, actions, keeper, Arc::clone(&launchpad), stopped))
+}
+
+/// Where accepted schemas are kept: where it was said, or else where the XDG base directory
+/// specification has it. The demo keeps nothing.
+fn state_dir(args: &ServeArgs, servers: &[Watched]) -> Option<PathBuf> {
+    if let Some(dir) = &args.state_dir {
+        return Some(dir.clone());
+    }
+    if args.demo {
+        return None;
+    }
+    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
+    let base = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")));
+    if base.is_none() {
+        info!("nothing is kept over restarts: there is neither --state-dir nor XDG_STATE_HOME nor HOME");
+    }
+    // Each for itself: a directory has one user at a time.
+    let name = servers.first().map_or("none", |server| server.name.as_str());
+    Some(base?.join("stdiowatch").join(format!("command-{}", file_name(name))))
 }
 
 async fn serve_until_stopped(
     servers: Vec<Watched>,
     listener: std::net::TcpListener,
     actions: Actions,
+    keeper: Option<Keeper>,
     launchpad: Arc<Launchpad>,
     mut stopped: watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
     let now = clock::now();
-    let hub = Arc::new(Hub::new(servers.iter().map(|s| ServerState::new(s.name.clone(), s.terms())).collect()));
+    let hub = Arc::new(Hub::new(servers.iter().map(|s| ServerState::new(s.name.clone(), s.terms())).collect(), keeper));
     hub.update(|snapshot| snapshot.sidecar.started = now);
     let own = Arc::new(Own::new(now).context("cannot set up metrics")?);
     let router = with_manners(routes(Sources { hub: Arc::clone(&hub), own, now: clock::now, actions }));

@@ -89,6 +89,20 @@ pub enum DriftStatus {
     NotComparable,
 }
 
+impl DriftStatus {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            DriftStatus::NoBaseline => "no_baseline",
+            DriftStatus::Same => "same",
+            DriftStatus::Order => "order",
+            DriftStatus::Differs => "differs",
+            DriftStatus::NotComparable => "not_comparable",
+        }
+    }
+}
+
 impl Accepted {
     /// How `now` differs from this, without what `redactor` knows: listings hold what the server wrote,
     /// as it wrote it. `allowed` are the classes of changes that weigh nothing.

@@ -10,7 +10,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::json;
 
-use super::listing::{Conditions, Environment, Listing};
+use super::listing::{Conditions, Environment, Listing, PROFILE};
 use super::report::ServerIdentity;
 use crate::protocol::Era;
 use crate::protocol::json::{Doc, JsonError, Kind, Value, write_pretty};
@@ -103,6 +103,23 @@ impl LockFile {
     }
 }
 
+impl LockFile {
+    /// Reads a lock file, or a report of `check --format json` as if it were one: its items may be masked,
+    /// so they are not held against their digest.
+    ///
+    /// # Errors
+    ///
+    /// See [`LockError`]; also for a report in which nothing was listed.
+    pub fn parse_any(text: &[u8]) -> Result<LockFile, LockError> {
+        let doc = Doc::parse(text).map_err(|error| no_json(text, error))?;
+        let root = doc.root();
+        match root.get("servers").filter(|servers| servers.kind() == Kind::Array) {
+            None => LockFile::parse(text),
+            Some(reports) => Reader { text }.reports(reports),
+        }
+    }
+}
+
 impl Listing {
     /// The lists with their items as compact JSON, as a lock file has them: `{"tools":{NAME: ITEM}}`.
     #[must_use]
@@ -161,6 +178,9 @@ fn place(text: &[u8], at: usize) -> (usize, usize) {
     (line, before.len() - memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1) + 1)
 }
 
+/// Which lists there are, and their items.
+type Lists = (Vec<ListKind>, Vec<(ListKind, Item)>);
+
 /// Reads a file whose text is at hand, to say where something is wrong.
 struct Reader<'t> {
     text: &'t [u8],
@@ -189,12 +209,35 @@ impl Reader<'_> {
         texts.collect()
     }
 
-    fn listing(&self, entry: Value<'_>) -> Result<Listing, LockError> {
-        let conditions = self.conditions(entry)?;
+    fn reports(&self, reports: Value<'_>) -> Result<LockFile, LockError> {
+        let mut lock = LockFile::default();
+        for report in reports.elements() {
+            let name = self.text(report, "server")?;
+            let name = ServerName::new(&name).map_err(|error| self.wrong(report, error.to_string()))?;
+            let items = report.get("schema").and_then(|schema| schema.get("items"));
+            let items = items.ok_or_else(|| {
+                self.wrong(report, format!("the report of {name} does not hold what it lists: its lists were not read to their end"))
+            })?;
+            let (lists, items) = self.lists(items)?;
+            let conditions = Conditions {
+                era: self.era(report)?,
+                protocol_version: report.get("protocol_version").and_then(Value::text).map(std::borrow::Cow::into_owned),
+                server: self.server(report)?,
+                capabilities: self.texts(report, "capabilities")?,
+                profile: PROFILE.to_owned(),
+                environment: Environment::default(),
+            };
+            lock.servers.insert(name, Listing::from_items(conditions, lists, items.iter().map(|(kind, item)| (*kind, item))));
+        }
+        Ok(lock)
+    }
+
+    /// The lists in an object, and their items.
+    fn lists(&self, of: Value<'_>) -> Result<Lists, LockError> {
         let mut lists = Vec::new();
         let mut items = Vec::new();
         for kind in ListKind::ALL {
-            let Some(list) = entry.get(kind.word()) else { continue };
+            let Some(list) = of.get(kind.word()) else { continue };
             if list.kind() != Kind::Object {
                 return Err(self.wrong(list, "a list is an object of items by their names"));
             }
@@ -203,6 +246,12 @@ impl Reader<'_> {
                 items.push((kind, self.item(kind, value)?));
             }
         }
+        Ok((lists, items))
+    }
+
+    fn listing(&self, entry: Value<'_>) -> Result<Listing, LockError> {
+        let conditions = self.conditions(entry)?;
+        let (lists, items) = self.lists(entry)?;
         let listing = Listing::from_items(conditions, lists, items.iter().map(|(kind, item)| (*kind, item)));
         let named = self.text(entry, "sha256")?;
         if listing.digest.to_string() != named {
@@ -222,19 +271,26 @@ impl Reader<'_> {
         read_item(kind, Era::Legacy, value, &Redactor::none()).ok_or_else(|| self.wrong(value, "an item is an object"))
     }
 
+    fn era(&self, of: Value<'_>) -> Result<Era, LockError> {
+        match self.text(of, "era")?.as_str() {
+            "legacy" => Ok(Era::Legacy),
+            "modern" => Ok(Era::Modern),
+            other => Err(self.wrong(of, format!("an era is legacy or modern, not \"{}\"", printable(other, 40)))),
+        }
+    }
+
+    fn server(&self, of: Value<'_>) -> Result<Option<ServerIdentity>, LockError> {
+        let info = of.get("server_info").filter(|value| value.kind() == Kind::Object);
+        let read = |info| Ok(ServerIdentity { name: self.text(info, "name")?, version: self.text(info, "version")? });
+        info.map(read).transpose()
+    }
+
     fn conditions(&self, entry: Value<'_>) -> Result<Conditions, LockError> {
-        let era = match self.text(entry, "era")?.as_str() {
-            "legacy" => Era::Legacy,
-            "modern" => Era::Modern,
-            other => return Err(self.wrong(entry, format!("an era is legacy or modern, not \"{}\"", printable(other, 40)))),
-        };
-        let server = entry.get("server_info").filter(|value| value.kind() == Kind::Object);
-        let server = server.map(|info| Ok(ServerIdentity { name: self.text(info, "name")?, version: self.text(info, "version")? }));
         let environment = self.object(entry, "environment")?;
         Ok(Conditions {
-            era,
+            era: self.era(entry)?,
             protocol_version: entry.get("protocol_version").and_then(Value::text).map(std::borrow::Cow::into_owned),
-            server: server.transpose()?,
+            server: self.server(entry)?,
             capabilities: self.texts(entry, "capabilities")?,
             profile: self.text(entry, "profile")?,
             environment: Environment {

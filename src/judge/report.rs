@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use super::case::{Case, Finding, Rules};
 use super::checks::CHECKS;
@@ -126,7 +127,7 @@ impl Lists {
 }
 
 /// The digest of all lists together.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Schema {
     /// SHA-256, in hexadecimal.
     #[serde(serialize_with = "digest_hex")]
@@ -137,6 +138,9 @@ pub struct Schema {
     pub complete: bool,
     /// Why it may not be accepted, although it is complete; `None` if it may.
     pub unfit: Option<String>,
+    /// The items themselves, as a lock file has them; only where they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub items: Option<Box<RawValue>>,
 }
 
 /// How the server was ended.
@@ -220,6 +224,15 @@ pub struct Reference<'r> {
     pub environment: &'r Environment,
     /// Knows what must not surface.
     pub redactor: &'r Redactor,
+}
+
+impl Report {
+    /// Adds the items that were listed, masked.
+    pub fn add_items(&mut self, listing: &Listing, redactor: &Redactor) {
+        if let Some(schema) = &mut self.schema {
+            schema.items = RawValue::from_string(redactor.redact_str(&listing.lists_json()).into_owned()).ok();
+        }
+    }
 }
 
 impl Reference<'static> {
@@ -339,6 +352,7 @@ fn schema(launch: &Launch, listed: Option<&Listing>, redactor: &Redactor) -> Opt
         bytes: all_items(launch).map(|(_, item)| item.canonical.len()).sum(),
         complete: launch.listed.is_some() && launch.lists.iter().all(|l| l.complete),
         unfit: listed.and_then(|l| l.unfit.as_ref()).map(|why| redactor.redact_str(why).into_owned()),
+        items: None,
     })
 }
 

@@ -9,7 +9,7 @@ mod state;
 
 pub use histogram::Histogram;
 pub use history::{Entry, History};
-pub use schema::{AcceptError, SchemaState};
+pub use schema::{AcceptError, Acceptance, SchemaState};
 pub use snapshot::{Sidecar, Snapshot};
 pub use state::{Fact, Health, Held, ServerState, Skip, Terms};
 

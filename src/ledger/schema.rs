@@ -9,7 +9,8 @@ use crate::words::{Moment, Redactor};
 /// What is remembered of a server's lists.
 #[derive(Clone, Debug, Default)]
 pub struct SchemaState {
-    /// What later lists are compared with.
+    /// What was accepted because it was seen: what later lists are compared with, unless a lock file says
+    /// what is accepted.
     pub accepted: Option<Accepted>,
     /// What the last complete listing held.
     pub listed: Option<Arc<Listing>>,
@@ -24,8 +25,15 @@ pub struct SchemaState {
     pub classes: BTreeMap<ChangeClass, u64>,
     /// How many complete listings in a row were the same, the last one included.
     pub repeated: u32,
-    /// Accept a schema by itself once so many listings in a row were the same.
-    pub accept_after: Option<u32>,
+}
+
+/// How what a server lists comes to be accepted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Acceptance {
+    /// A lock file says what is accepted.
+    pub locked: bool,
+    /// Accept another schema by itself once so many listings in a row were the same.
+    pub after: Option<u32>,
 }
 
 /// Why a schema cannot be accepted.
@@ -44,14 +52,16 @@ pub enum AcceptError {
 
 impl SchemaState {
     /// Takes in a complete listing and the report in which it was compared with what is accepted.
-    pub(super) fn take(&mut self, listed: Listing, report: &Report, at: Moment) {
+    pub(super) fn take(&mut self, listed: Listing, report: &Report, acceptance: Acceptance, at: Moment) {
         self.count(&listed, at);
         let same = self.listed.as_ref().is_some_and(|before| **before == listed);
         if !same {
             self.listed = Some(Arc::new(listed));
         }
         self.compare(report);
-        self.settle();
+        if !acceptance.locked {
+            self.settle(acceptance.after);
+        }
     }
 
     /// A person accepts what was listed last. Returns whether something else was accepted before.
@@ -59,11 +69,11 @@ impl SchemaState {
     /// # Errors
     ///
     /// See [`AcceptError`].
-    pub fn accept(&mut self) -> Result<bool, AcceptError> {
-        let listed = self.listed.as_ref().ok_or(AcceptError::Nothing)?;
-        if self.accepted.as_ref().is_some_and(|a| a.source == Source::Lock) {
+    pub(super) fn accept(&mut self, acceptance: Acceptance) -> Result<bool, AcceptError> {
+        if acceptance.locked {
             return Err(AcceptError::Locked);
         }
+        let listed = self.listed.as_ref().ok_or(AcceptError::Nothing)?;
         if let Some(why) = &listed.unfit {
             return Err(AcceptError::Unfit(why.clone()));
         }
@@ -106,13 +116,12 @@ impl SchemaState {
 
     /// Accepts by itself what may be: the first schema, one that is the same under new conditions, one
     /// that does not compare with the old one, and, where so configured, one that stays.
-    fn settle(&mut self) {
+    fn settle(&mut self, accept_after: Option<u32>) {
         let Some(listed) = self.listed.as_ref().filter(|l| l.unfit.is_none()) else { return };
         let adopt = match &self.accepted {
             None => true,
-            Some(Accepted { source: Source::Lock, .. }) => false,
-            Some(Accepted { listing, source: Source::Seen }) => {
-                let stays = self.accept_after.is_some_and(|n| self.repeated >= n);
+            Some(Accepted { listing, .. }) => {
+                let stays = accept_after.is_some_and(|n| self.repeated >= n);
                 let same = listing.digest == listed.digest;
                 // An answer in another order is told once, not for ever.
                 same && **listing != **listed || !same && (stays || listing.conditions.differ(&listed.conditions).is_some())

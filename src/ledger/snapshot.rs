@@ -17,6 +17,10 @@ pub struct Sidecar {
     pub last_tick: Duration,
     /// By how much the last probe began after it was due.
     pub lag: Duration,
+    /// What is accepted is kept over restarts.
+    pub kept: bool,
+    /// How often it could not be written to the state directory.
+    pub keep_failures: u64,
 }
 
 /// Everything there is to show, at one moment. Surfaces read nothing else, so they cannot disagree.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::histogram::Histogram;
 use super::history::{Entry, History};
-use super::schema::SchemaState;
+use super::schema::{AcceptError, Acceptance, SchemaState};
 use crate::judge::{Listing, PEER_HARMED, Reason, Report, Severity, Verdict};
 use crate::probe::{EndedBy, Phase};
 use crate::protocol::Era;
@@ -25,6 +25,8 @@ pub struct Terms {
     pub failures: u32,
     /// How many have to succeed until it counts as well again.
     pub successes: u32,
+    /// How what it lists comes to be accepted.
+    pub acceptance: Acceptance,
 }
 
 /// One probe that ended.
@@ -260,7 +262,7 @@ impl ServerState {
         self.count_timings(report);
         self.count_process(report);
         if let Some(listed) = fact.listed {
-            self.schema.take(listed, report, fact.at);
+            self.schema.take(listed, report, self.terms.acceptance, fact.at);
         }
         self.backoff = fact.backoff;
         // The next probe has this long to begin and to end before its absence says something.
@@ -282,6 +284,15 @@ impl ServerState {
         let change = self.stand(report.verdict, fact.at);
         self.last = Some((fact.at, fact.report));
         change
+    }
+
+    /// A person accepts what it listed last. Returns whether something else was accepted before.
+    ///
+    /// # Errors
+    ///
+    /// See [`AcceptError`].
+    pub fn accept(&mut self) -> Result<bool, AcceptError> {
+        self.schema.accept(self.terms.acceptance)
     }
 
     /// A person wants it probed again. Returns whether it was not.

@@ -15,6 +15,7 @@ fn terms(failures: u32, successes: u32) -> Terms {
         total: Duration::from_secs(180),
         failures,
         successes,
+        acceptance: Acceptance::default(),
     }
 }
 

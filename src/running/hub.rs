@@ -6,7 +6,9 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 
-use crate::ledger::{ServerState, Snapshot};
+use super::keeper::{Keeper, Kept};
+use crate::judge::Accepted;
+use crate::ledger::{AcceptError, ServerState, Snapshot};
 use crate::words::{Moment, ServerName};
 
 /// Publishes snapshots.
@@ -16,15 +18,22 @@ pub struct Hub {
     /// Held while a new snapshot is made, so that no change is lost; never while one is read.
     writing: Mutex<()>,
     resumed: Notify,
+    /// Where accepted schemas are kept over restarts.
+    keeper: Option<Keeper>,
 }
 
 impl Hub {
-    /// A hub that knows these servers.
+    /// A hub that knows these servers, and what `keeper` has kept of them.
     #[must_use]
-    pub fn new(mut servers: Vec<ServerState>) -> Hub {
+    pub fn new(mut servers: Vec<ServerState>, keeper: Option<Keeper>) -> Hub {
+        if let Some(keeper) = &keeper {
+            for server in &mut servers {
+                server.schema.accepted = keeper.load(&server.name);
+            }
+        }
         servers.sort_by(|a, b| a.name.cmp(&b.name));
         let snapshot = Snapshot { servers: servers.into_iter().map(Arc::new).collect(), ..Snapshot::default() };
-        Hub { published: RwLock::new(Arc::new(snapshot)), writing: Mutex::new(()), resumed: Notify::new() }
+        Hub { published: RwLock::new(Arc::new(snapshot)), writing: Mutex::new(()), resumed: Notify::new(), keeper }
     }
 
     /// What is known now. Cheap; never waits for a probe.
@@ -46,8 +55,34 @@ impl Hub {
     pub fn update_server<R>(&self, name: &ServerName, change: impl FnOnce(&mut ServerState) -> R) -> Option<R> {
         self.update(|snapshot| {
             let at = snapshot.servers.binary_search_by(|s| s.name.cmp(name)).ok()?;
-            Some(change(Arc::make_mut(&mut snapshot.servers[at])))
+            let state = Arc::make_mut(&mut snapshot.servers[at]);
+            let before = state.schema.accepted.clone();
+            let result = change(state);
+            self.keep(state, before.as_ref());
+            Some(result)
         })
+    }
+
+    /// Has what was accepted kept, if it is not what it was.
+    fn keep(&self, state: &ServerState, before: Option<&Accepted>) {
+        let (Some(keeper), Some(accepted)) = (&self.keeper, &state.schema.accepted) else { return };
+        if before.is_none_or(|before| !Arc::ptr_eq(&before.listing, &accepted.listing)) {
+            keeper.save(&state.name, Arc::clone(&accepted.listing));
+        }
+    }
+
+    /// What there is to tell of what is kept over restarts; `None` if nothing is to be.
+    pub fn kept(&self) -> Option<Arc<Kept>> {
+        self.keeper.as_ref().map(Keeper::kept)
+    }
+
+    /// A person accepts what a server listed last; `None` if there is no such server.
+    ///
+    /// # Errors
+    ///
+    /// See [`AcceptError`].
+    pub fn accept(&self, name: &ServerName) -> Option<Result<bool, AcceptError>> {
+        self.update_server(name, ServerState::accept)
     }
 
     /// A person wants a server probed again that was held. Returns whether it was; `None` if there is no

@@ -3,6 +3,7 @@
 
 mod drive;
 pub mod hub;
+pub mod keeper;
 mod launchpad;
 mod schedule;
 mod watched;
@@ -10,4 +11,4 @@ mod watched;
 pub use drive::drive;
 pub use launchpad::{Job, Launchpad, Outcome};
 pub use schedule::watch;
-pub use watched::{Known, Watched};
+pub use watched::{Known, SchemaPolicy, Thresholds, Watched};

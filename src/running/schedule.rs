@@ -16,7 +16,7 @@ use tracing::{info, warn};
 use super::hub::Hub;
 use super::launchpad::{Job, Launchpad, Outcome};
 use super::watched::{Known, Watched};
-use crate::judge::{Report, Severity, Verdict};
+use crate::judge::{DriftStatus, Report, Severity, Verdict};
 use crate::ledger::{Fact, ServerState, Skip};
 use crate::outside::clock;
 use crate::words::{Digest, Moment, printable};
@@ -53,6 +53,9 @@ async fn tick(hub: Arc<Hub>, launchpad: Arc<Launchpad>, mut stop: watch::Receive
             hub.update(|snapshot| {
                 let sidecar = &mut snapshot.sidecar;
                 sidecar.last_tick = clock::up();
+                if let Some(kept) = hub.kept() {
+                    (sidecar.kept, sidecar.keep_failures) = (kept.is_whole(), kept.failures());
+                }
                 sidecar.first_round_done |= servers > 0 && snapshot.servers.iter().all(|s| s.last.is_some());
             });
         }
@@ -160,7 +163,7 @@ impl Watcher {
             spec: Arc::clone(&self.server.spec),
             plan: self.server.plan(known, list_twice),
             rules: Arc::clone(&self.server.rules),
-            accepted: state.schema.accepted.clone(),
+            accepted: self.server.locked().or_else(|| state.schema.accepted.clone()),
             record: false,
             coexists: state.coexists,
         })
@@ -182,6 +185,7 @@ impl Watcher {
                 let (next, skipped) = next_point(point + backoff, now.up, interval);
                 (0..skipped).for_each(|_| state.skip(Skip::Overlap));
                 let next_in = next.saturating_sub(now.up);
+                let first = state.probes == 0;
                 let code_before = state.history.entries().last().and_then(|e| e.code);
                 let change = state.apply(Fact { report: Arc::clone(&report), at: now, listed: outcome.listed, next_in, backoff });
                 let code = state.history.entries().last().and_then(|e| e.code);
@@ -190,6 +194,9 @@ impl Watcher {
                     // The same verdict for another reason is news too.
                     None if code != code_before && !report.verdict.is_up() => tell(state, report.verdict.as_str(), &report, now),
                     None => {}
+                }
+                if state.schema.changed == Some(now) || (first && report.drift.status == DriftStatus::Differs) {
+                    tell_drift(state, &report);
                 }
                 if let Some(held) = &state.held {
                     warn!(
@@ -261,6 +268,28 @@ fn tell(state: &ServerState, was: &str, report: &Report, now: Moment) {
             warn!(server, verdict, code = f.code, evidence, "{server}: {was} → {verdict}: {}", f.message);
         }
     }
+}
+
+/// One line in the log for each change of what a server lists.
+fn tell_drift(state: &ServerState, report: &Report) {
+    let drift = &report.drift;
+    let sha256 = state.schema.listed.as_ref().map(|listed| listed.digest.to_string());
+    let classes: Vec<&str> = drift.classes.keys().map(|class| class.as_str()).collect();
+    let bounded = |names: Vec<&str>| printable(&names.join(", "), 400);
+    let mut changed: Vec<&str> = drift.changed.iter().map(|c| c.tool.as_str()).collect();
+    changed.dedup();
+    warn!(
+        server = state.name.as_str(),
+        sha256,
+        status = drift.status.as_str(),
+        classes = classes.join(", "),
+        added = bounded(drift.added.iter().map(String::as_str).collect()),
+        removed = bounded(drift.removed.iter().map(String::as_str).collect()),
+        changed = bounded(changed),
+        upgrade = drift.upgrade,
+        "{}: what it lists has changed",
+        state.name
+    );
 }
 
 #[cfg(test)]

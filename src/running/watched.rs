@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::judge::Rules;
-use crate::ledger::Terms;
+use crate::judge::{Accepted, Listing, Rules, Source};
+use crate::ledger::{Acceptance, Terms};
 use crate::outside::process::{LaunchSpec, container_run};
 use crate::probe::{Call, EraChoice, Fetches, Limits, Phase, Plan, Times};
 use crate::protocol::Era;
@@ -56,6 +56,8 @@ impl Default for Thresholds {
 pub struct SchemaPolicy {
     /// A lock file; without one, what was accepted last.
     pub lock: Option<PathBuf>,
+    /// What it says of this server.
+    pub locked: Option<Arc<Listing>>,
     /// Accept another schema by itself once so many probes in a row have listed it; 1 or more.
     pub accept_after: Option<u32>,
 }
@@ -107,6 +109,12 @@ impl Watched {
         Redactor::new(self.spec.env.iter().map(|(_, value)| value.as_bytes()))
     }
 
+    /// What its lists are compared with, if a lock file says that.
+    #[must_use]
+    pub fn locked(&self) -> Option<Accepted> {
+        self.schema.locked.as_ref().map(|listing| Accepted { listing: Arc::clone(listing), source: Source::Lock })
+    }
+
     /// What of this is remembered and shown with the server.
     #[must_use]
     pub fn terms(&self) -> Terms {
@@ -117,6 +125,7 @@ impl Watched {
             total: times.total,
             failures: self.thresholds.failure,
             successes: self.thresholds.success,
+            acceptance: Acceptance { locked: self.schema.locked.is_some(), after: self.schema.accept_after },
         }
     }
 }

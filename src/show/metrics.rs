@@ -213,6 +213,12 @@ pub const SIDECAR_METRICS: &[SidecarMetric] = &[
     SidecarMetric { name: "stdiowatch_scheduler_lag_seconds", kind: Gauge,
         help: "By how much the last probe began after it was due.",
         read: |snapshot| snapshot.sidecar.lag.as_secs_f64().into() },
+    SidecarMetric { name: "stdiowatch_state_kept", kind: Gauge,
+        help: "Whether accepted schemas are kept over restarts (1), or not (0): there is no state directory, or it cannot be written.",
+        read: |snapshot| snapshot.sidecar.kept.into() },
+    SidecarMetric { name: "stdiowatch_state_write_failures_total", kind: Counter,
+        help: "How often something could not be written to the state directory.",
+        read: |snapshot| snapshot.sidecar.keep_failures.into() },
 ];
 
 fn count(n: Option<&u64>) -> u64 {

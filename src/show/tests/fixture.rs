@@ -24,6 +24,7 @@ pub(super) fn unprobed(name: &str) -> ServerState {
         total: Duration::from_secs(180),
         failures: 1,
         successes: 1,
+        acceptance: Default::default(),
     };
     ServerState::new(ServerName::new(name).unwrap(), terms)
 }
@@ -113,6 +114,14 @@ pub(super) fn failing(name: &str) -> ServerState {
 pub(super) fn snapshot(servers: Vec<ServerState>) -> Arc<Snapshot> {
     let mut servers: Vec<_> = servers.into_iter().map(Arc::new).collect();
     servers.sort_by(|a, b| a.name.cmp(&b.name));
-    let sidecar = Sidecar { started: at(0), first_round_done: true, in_flight: 2, last_tick: at(0).up, lag: Duration::from_micros(1500) };
+    let sidecar = Sidecar {
+        started: at(0),
+        first_round_done: true,
+        in_flight: 2,
+        last_tick: at(0).up,
+        lag: Duration::from_micros(1500),
+        kept: true,
+        keep_failures: 0,
+    };
     Arc::new(Snapshot { servers, sidecar })
 }
