@@ -79,7 +79,7 @@ fn changed(case: Case<'_>) -> Option<Found> {
     let told = counted.iter().map(|c| format!("{} at {} ({}: {})", printable(&c.tool, 120), or_root(&c.path), c.class.as_str(), c.what));
     let what = ["other than when the schema was accepted", "other than in the lock file"];
     let mut found = found(case, items.len(), what, told, &classes);
-    found.message = format!("{}{}", found.message, version(case));
+    found.evidence.push_str(&version(case));
     Some(found)
 }
 
@@ -87,7 +87,7 @@ fn or_root(path: &str) -> &str {
     if path.is_empty() { "its root" } else { path }
 }
 
-/// Whether the server says that it is another version.
+/// Whether the server says that it is another version. Versions are private, and so is evidence.
 fn version(case: Case<'_>) -> String {
     let now = case.launch.greeting.server.as_ref().map(|s| s.version.as_str());
     let then = match &case.drift.against {
