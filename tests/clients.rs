@@ -278,6 +278,9 @@ fn placeholders() {
         let text = format!(r#"{{"mcpServers": {{"a": {{"command": "x", "args": [{arg:?}]}}}}}}"#);
         assert_eq!(of("/x/mcp.json", &text), format!("a = x [{wanted:?}] {{}}\n"), "{arg}");
     }
+    let of_a_file = r#"{"mcpServers": {"a": {"command": "x", "args": ["${file:/run/key}"]}}}"#;
+    let wanted = "1:48 a - ${file:/run/key} takes its value from a file, which is not done here; ${NAME} takes it from a variable\n";
+    assert_eq!(of("/x/mcp_config.json", of_a_file), wanted);
     let long = format!(r#"{{"mcpServers": {{"a": {{"command": "x", "args": ["{}"]}}}}}}"#, "${API_KEY}".repeat(12_000));
     assert_eq!(of("/x/mcp.json", &long), "1:48 a ! a text of 128 KiB or more is more than Linux hands to a program\n");
 }
@@ -357,6 +360,31 @@ fn the_size_of_a_file_is_bounded() {
 fn files_are_known_by_their_names() {
     for (file, wanted) in [("/x/.mcp.json", true), ("mcp.JSON", true), ("a.jsonc", true), ("config.toml", true), ("a.yaml", false), ("json", false)] {
         assert_eq!(clients::is_named_like_one(Path::new(file)), wanted, "{file}");
+    }
+}
+
+/// The examples of the page for users: the name of the file that each is, and its text.
+fn examples(page: &str) -> Vec<(&str, &str)> {
+    let blocks = page.split("\n```").skip(1).step_by(2);
+    blocks.filter_map(|block| block.split_once('\n')).filter_map(|(head, text)| Some((head.split_once(' ')?.1, text))).collect()
+}
+
+#[test]
+fn the_page_for_users_tells_the_truth() {
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/clients.md")).unwrap();
+    let given = |name: &str| if name == "STDIOWATCH_INPUT_PERPLEXITY_KEY" { Some("given".to_owned()) } else { env(name) };
+    let examples = examples(&page);
+    assert_eq!(examples.len(), 3);
+    for (file, text) in examples {
+        let found = clients::read(text, &Path::new("/work/p").join(file), &|name, spec| Watched::new(name, spec, Duration::from_secs(60)), &given);
+        let found = found.unwrap_or_else(|problems| panic!("{file}: {problems:?}"));
+        assert_eq!((found.servers.len(), found.skipped), (1, Vec::new()), "{file}");
+        assert_eq!(found.servers[0].watched.spec.cwd.as_deref(), Some(Path::new("/work/p")), "{file}");
+    }
+    // Each file that is tried here is named there.
+    for (file, _) in EXPECTED {
+        let shown = file.strip_prefix("home/").map_or_else(|| file.replace("project/", ""), |rest| format!("~/{rest}"));
+        assert!(page.contains(&format!("`{shown}`")), "docs/clients.md does not name {shown}");
     }
 }
 

@@ -129,6 +129,11 @@ impl Filler<'_> {
         if let Some(known) = self.shared(inner)? {
             return Ok(Some(known));
         }
+        if inner.starts_with("file:") {
+            let why =
+                format!("${{{}}} takes its value from a file, which is not done here; ${{NAME}} takes it from a variable", printable(inner, 60));
+            return Err(Gap::unknown_here(why));
+        }
         if is_name(inner) { self.variable(inner).map(Some) } else { Ok(None) }
     }
 

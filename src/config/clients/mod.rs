@@ -23,22 +23,25 @@
 //!   server are masked in everything that is shown of it. No placeholders.
 //! - **Zed**, source: `settings_content/src/project.rs` at `006ce51`, `stdio_transport.rs` (adds `env`
 //!   to its whole environment), and its documentation for the older notations. No placeholders.
-//! - **opencode**, source of 1 (adds `environment` to its whole environment) and documentation of 2
-//!   (`mcp.servers`, `disabled`). `{env:NAME}` and `{file:PATH}`.
+//! - **opencode**, source of 1 (adds `environment` to its whole environment; `{env:NAME}`, and
+//!   `{file:PATH}` from the directory of the file, trimmed) and documentation of 2 (`mcp.servers`,
+//!   `disabled`).
 //! - **Gemini CLI**, source: `envVarResolver.ts` at `04fbf50` (`$NAME`, `${NAME}`); `docs/tools/mcp-server.md`
 //!   (`httpUrl` before `url` before `command`).
 //! - **Roo**, source: `McpHub.ts` at `022b3b0`, `utils/config.ts` (`${env:NAME}`, `${workspaceFolder}`; cwd is
 //!   the workspace folder). **Cline**, source: `mcp/schemas.ts` at `1a19637` (`command` wins over `url`).
 //! - **Claude Code**, documentation (`${NAME}`, `${NAME:-default}` in command, args, env). **Cursor**,
 //!   documentation (`${env:NAME}`, `${userHome}`, `${workspaceFolder}`, `envFile`). **Windsurf**, documentation
-//!   (`serverUrl`, `${env:NAME}`). **LM Studio**: "follows Cursor's notation". **Amp**: `${NAME}`. Claude
-//!   Desktop publishes no placeholders; the usual ones are filled there too.
+//!   (`serverUrl`, `${env:NAME}`; `${file:PATH}`, which is not filled here). **LM Studio**,
+//!   documentation: "follows Cursor's notation". **Amp**: what vendors of servers publish (`${NAME}`).
+//!   Claude Desktop publishes no placeholders; the usual ones are filled there too.
 //!
 //! What follows from it:
 //!
 //! - The environment is the six variables of the SDKs' clients, and all of ours where the client's
 //!   source hands its whole one on: VS Code, Zed, opencode.
-//! - A command with a space in it is one name, as it is for these clients: none starts a shell on Linux.
+//! - A command with a space in it is one name, as it is for every client whose source is known: none starts a
+//!   shell on Linux.
 //! - Where several clients share a notation, its placeholders are filled for all of them.
 //! - Keys that are not about launching are nobody's business here, timeouts of tool calls among them.
 
