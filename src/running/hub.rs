@@ -23,7 +23,8 @@ impl Hub {
     #[must_use]
     pub fn new(mut servers: Vec<ServerState>) -> Hub {
         servers.sort_by(|a, b| a.name.cmp(&b.name));
-        let snapshot = Snapshot { servers: servers.into_iter().map(Arc::new).collect(), ..Snapshot::default() };
+        let servers = Arc::new(servers.into_iter().map(Arc::new).collect());
+        let snapshot = Snapshot { servers, ..Snapshot::default() };
         Hub { published: RwLock::new(Arc::new(snapshot)), writing: Mutex::new(()), resumed: Notify::new() }
     }
 
@@ -44,10 +45,7 @@ impl Hub {
 
     /// Changes what is known of one server, and publishes it; `None` if there is no such server.
     pub fn update_server<R>(&self, name: &ServerName, change: impl FnOnce(&mut ServerState) -> R) -> Option<R> {
-        self.update(|snapshot| {
-            let at = snapshot.servers.binary_search_by(|s| s.name.cmp(name)).ok()?;
-            Some(change(Arc::make_mut(&mut snapshot.servers[at])))
-        })
+        self.update(|snapshot| snapshot.server_mut(name.as_str()).map(change))
     }
 
     /// A person wants a server probed again that was held. Returns whether it was; `None` if there is no

@@ -114,7 +114,7 @@ pub const METRICS: &[Metric] = &[
         "Probes that said nothing about the server: the sidecar's own trouble, a busy host, a second copy that could not start.",
         |s, _, out| out.put(s.unknown)),
     metric("stdiowatch_probe_skipped_total", Counter, &["reason"],
-        "Probes that were due and did not take place.",
+        "Probes that were due and did not take place: the one before was still running, or waited for its turn; or probing is held.",
         |s, _, out| for skip in Skip::ALL { out.put_with(&[skip.as_str()], count(s.skipped.get(&skip))) }),
     metric("stdiowatch_probing_held", Gauge, &[],
         "Whether the server is not probed until a person resumes it (1), because a live copy of it died in a probe, or is (0).",
@@ -208,7 +208,7 @@ pub const SIDECAR_METRICS: &[SidecarMetric] = &[
         help: "Probes that are running.",
         read: |snapshot| snapshot.sidecar.in_flight.into() },
     SidecarMetric { name: "stdiowatch_scheduler_lag_seconds", kind: Gauge,
-        help: "By how much the last probe began after it was due.",
+        help: "The largest delay from when a probe was due to its launch: of those launched in the last half minute or minute, and of those that still wait for their turn.",
         read: |snapshot| snapshot.sidecar.lag.as_secs_f64().into() },
 ];
 

@@ -79,7 +79,7 @@ pub(super) fn probe(server: &mut ServerState, verdict: Verdict, findings: Vec<Fi
     let reason = (verdict == Verdict::Fail).then_some(crate::judge::Reason::StdoutViolation);
     let timings = Timings { spawn_ms: Some(1.5), ..report.timings };
     let report = Arc::new(Report { verdict, reason, findings, timings, ..report });
-    server.apply(Fact { report, at: at(seconds), listed, next_in: Duration::from_secs(60), backoff: Duration::ZERO });
+    server.apply(Fact { report, at: at(seconds), listed });
 }
 
 pub(super) fn finding(code: &'static str, severity: Severity, message: &str) -> Finding {
@@ -112,5 +112,5 @@ pub(super) fn snapshot(servers: Vec<ServerState>) -> Arc<Snapshot> {
     let mut servers: Vec<_> = servers.into_iter().map(Arc::new).collect();
     servers.sort_by(|a, b| a.name.cmp(&b.name));
     let sidecar = Sidecar { started: at(0), first_round_done: true, in_flight: 2, last_tick: at(0).up, lag: Duration::from_micros(1500) };
-    Arc::new(Snapshot { servers, sidecar })
+    Arc::new(Snapshot { servers: Arc::new(servers), sidecar })
 }
