@@ -40,7 +40,7 @@ fn server(name: &str, verdict: Option<Verdict>) -> ServerState {
     if let Some(verdict) = verdict {
         let nothing = Observation { launches: vec![], judged: 0, total: seconds(1), cancelled: false, peers: Peers::default(), container: None };
         let report = Report { verdict, ..judge(&name, String::new(), &nothing, &Rules::default(), Reference::nothing()) };
-        state.apply(Fact { report: Arc::new(report), at: clock::now(), listed: None, next_in: seconds(60), backoff: Duration::ZERO });
+        state.apply(Fact { report: Arc::new(report), at: clock::now(), listed: None });
     }
     state
 }
@@ -59,13 +59,13 @@ impl Side {
     }
 
     fn with(servers: Vec<ServerState>, limits: Limits, now: fn() -> Moment) -> Side {
-        let hub = Arc::new(Hub::new(servers, None));
+        let hub = Arc::new(Hub::new(servers));
         hub.update(|snapshot| {
             snapshot.sidecar.started = clock::now();
             snapshot.sidecar.last_tick = clock::up();
         });
         let own = Arc::new(Own::new(clock::now()).unwrap());
-        let sources = Sources { hub: Arc::clone(&hub), own, now, actions: Actions::Off };
+        let sources = Sources { hub: Arc::clone(&hub), own, now, actions: Actions::Off, fleet: None, reloader: None };
         let listener = bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
@@ -235,8 +235,7 @@ fn other_methods_are_refused_and_unknown_paths_not_found() {
             assert_eq!((answer.status, answer.header("allow")), (405, Some("GET, HEAD, OPTIONS")), "{method} {target}");
         }
     }
-    for target in ["/nothing", "/health/", "/health/files/", "/health/a/b", "//health", "/health%2Ffiles", "/Health", "/.", "/metrics/", "/-/reload"]
-    {
+    for target in ["/nothing", "/health/", "/health/files/", "/health/a/b", "//health", "/health%2Ffiles", "/Health", "/.", "/metrics/"] {
         let answer = side.get(target);
         assert_eq!((answer.status, answer.header("location")), (404, None), "{target}");
     }

@@ -7,19 +7,18 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use tokio::sync::watch;
-use tokio::task::LocalSet;
 use tracing::{info, warn};
 
 use super::args::ServeArgs;
-use super::signals::Signals;
+use super::signals::{Request, Signals};
 use super::{complain, demo, lockfile, log};
-use crate::ledger::ServerState;
 use crate::outside::clock;
 use crate::outside::process::GuardCommand;
 use crate::outside::vault::file_name;
 use crate::running::hub::Hub;
 use crate::running::keeper::Keeper;
-use crate::running::{Launchpad, Watched, watch};
+use crate::running::reload::{Reloader, Source};
+use crate::running::{Fleet, Launchpad, Watched};
 use crate::serve::actions::Actions;
 use crate::serve::listen::{self, Limits};
 use crate::serve::own::Own;
@@ -64,9 +63,9 @@ fn serve(args: &ServeArgs) -> anyhow::Result<()> {
         warn!("--enable-actions has no effect: {address} is no loopback address, and nobody who calls is known");
     }
     let keeper = state_dir(args, &servers).map(|dir| Keeper::open(&dir));
-    let local = LocalSet::new();
-    local.spawn_local(obey(signals, stop));
-    local.block_on(&runtime, serve_until_stopped(servers, listener, actions, keeper, Arc::clone(&launchpad), stopped))
+    // What was given on the command line cannot be read again.
+    let watching = Watching { servers, keeper, source: None, signals, stop, stopped };
+    runtime.block_on(watching.until_stopped(listener, actions, launchpad))
 }
 
 /// Where accepted schemas are kept: where it was said, or else where the XDG base directory
@@ -88,36 +87,64 @@ fn state_dir(args: &ServeArgs, servers: &[Watched]) -> Option<PathBuf> {
     Some(base?.join("stdiowatch").join(format!("command-{}", file_name(name))))
 }
 
-async fn serve_until_stopped(
+/// What is watched, and who may change that.
+struct Watching {
     servers: Vec<Watched>,
-    listener: std::net::TcpListener,
-    actions: Actions,
     keeper: Option<Keeper>,
-    launchpad: Arc<Launchpad>,
-    mut stopped: watch::Receiver<bool>,
-) -> anyhow::Result<()> {
-    let now = clock::now();
-    let hub = Arc::new(Hub::new(servers.iter().map(|s| ServerState::new(s.name.clone(), s.terms())).collect(), keeper));
-    hub.update(|snapshot| snapshot.sidecar.started = now);
-    let own = Arc::new(Own::new(now).context("cannot set up metrics")?);
-    let router = with_manners(routes(Sources { hub: Arc::clone(&hub), own, now: clock::now, actions }));
-    let probing = watch(servers, hub, launchpad, stopped.clone());
-    let serving = listen::run(listener, router, Limits::default(), async move {
-        let _ = stopped.wait_for(|stop| *stop).await;
-    });
-    let ((), served) = tokio::join!(probing, serving);
-    served.context("cannot serve HTTP")
+    source: Option<Source>,
+    signals: Signals,
+    stop: watch::Sender<bool>,
+    stopped: watch::Receiver<bool>,
 }
 
-/// The first signal ends everything politely. The second one ends stdiowatch at once: whatever still
-/// runs is then ended by its guard.
-async fn obey(mut signals: Signals, stop: watch::Sender<bool>) {
+impl Watching {
+    async fn until_stopped(self, listener: std::net::TcpListener, actions: Actions, launchpad: Arc<Launchpad>) -> anyhow::Result<()> {
+        let now = clock::now();
+        let hub = Arc::new(Hub::keeping(self.keeper));
+        hub.update(|snapshot| snapshot.sidecar.started = now);
+        let own = Arc::new(Own::new(now).context("cannot set up metrics")?);
+        let fleet = Fleet::new(Arc::clone(&hub), launchpad);
+        fleet.replace(self.servers);
+        let reloader = self.source.map(|source| reloader(source, &fleet, &own, self.stopped.clone()));
+        tokio::spawn(obey(self.signals, self.stop, reloader.clone()));
+        let sources = Sources { hub, own, now: clock::now, actions, fleet: Some(Arc::clone(&fleet)), reloader };
+        let mut stopped = self.stopped.clone();
+        let serving = listen::run(listener, with_manners(routes(sources)), Limits::default(), async move {
+            let _ = stopped.wait_for(|stop| *stop).await;
+        });
+        let ((), served) = tokio::join!(fleet.run(self.stopped), serving);
+        served.context("cannot serve HTTP")
+    }
+}
+
+/// Reads `source` again when that is asked for, and when it changes if it is to be followed.
+fn reloader(source: Source, fleet: &Arc<Fleet>, own: &Arc<Own>, stopped: watch::Receiver<bool>) -> Arc<Reloader> {
+    let own = Arc::clone(own);
+    let told = Box::new(move |accepted| own.reloaded(accepted, clock::now()));
+    let reloader = Reloader::new(Arc::clone(fleet), source.load, told);
+    if let Some((files, used)) = source.follow {
+        let reloader = Arc::clone(&reloader);
+        tokio::spawn(async move { reloader.follow(files, used, stopped).await });
+    }
+    reloader
+}
+
+/// The first signal to end ends everything politely. The second one ends stdiowatch at once: whatever
+/// still runs is then ended by its guard.
+async fn obey(mut signals: Signals, stop: watch::Sender<bool>, reloader: Option<Arc<Reloader>>) {
     loop {
-        let (name, number) = signals.next().await;
-        if *stop.borrow() {
-            std::process::exit(128 + i32::from(number));
+        match (signals.next_or_reload().await, &reloader) {
+            (Request::Reload, None) => info!("SIGHUP: there is nothing to read again, since the servers were given on the command line"),
+            (Request::Reload, Some(reloader)) => {
+                let reloader = Arc::clone(reloader);
+                // Signals are heard meanwhile. What is wrong with it is told there.
+                tokio::spawn(async move { drop(reloader.reload("SIGHUP").await) });
+            }
+            (Request::End(_, number), _) if *stop.borrow() => std::process::exit(128 + i32::from(number)),
+            (Request::End(name, _), _) => {
+                info!("{name}: ending what is running, then exiting; again to exit at once");
+                let _ = stop.send(true);
+            }
         }
-        info!("{name}: ending what is running, then exiting; again to exit at once");
-        let _ = stop.send(true);
     }
 }

@@ -1,4 +1,4 @@
-//! The signals that ask the program to end.
+//! The signals that ask the program to end, or to read its configuration again.
 
 use anyhow::Context as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -8,6 +8,14 @@ pub(super) struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hangup: Signal,
+}
+
+/// What a signal asks of something that runs for long.
+pub(super) enum Request {
+    /// To end: the signal's name and number.
+    End(&'static str, u8),
+    /// To read the configuration again.
+    Reload,
 }
 
 impl Signals {
@@ -23,6 +31,14 @@ impl Signals {
             terminate: caught(SignalKind::terminate())?,
             hangup: caught(SignalKind::hangup())?,
         })
+    }
+
+    /// Waits for the next one, where SIGHUP is no end: a request to read the configuration again.
+    pub(super) async fn next_or_reload(&mut self) -> Request {
+        match self.next().await {
+            ("SIGHUP", _) => Request::Reload,
+            (name, number) => Request::End(name, number),
+        }
     }
 
     /// Waits for the next one: its name and its number.

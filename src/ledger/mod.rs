@@ -11,7 +11,7 @@ pub use histogram::Histogram;
 pub use history::{Entry, History};
 pub use schema::{AcceptError, Acceptance, SchemaState};
 pub use snapshot::{Sidecar, Snapshot};
-pub use state::{Fact, Health, Held, ServerState, Skip, Terms};
+pub use state::{Course, Fact, Health, Held, ServerState, Skip, Terms};
 
 #[cfg(test)]
 mod tests;

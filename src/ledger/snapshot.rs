@@ -15,7 +15,8 @@ pub struct Sidecar {
     pub in_flight: usize,
     /// When the scheduler's loop last went round. It does so at least once a second.
     pub last_tick: Duration,
-    /// By how much the last probe began after it was due.
+    /// By how much a probe was launched after it was due, at the most: of those that were launched in the
+    /// last minute or so, and of those that still wait for their turn.
     pub lag: Duration,
     /// What is accepted is kept over restarts.
     pub kept: bool,
@@ -26,8 +27,8 @@ pub struct Sidecar {
 /// Everything there is to show, at one moment. Surfaces read nothing else, so they cannot disagree.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
-    /// The servers, sorted by name.
-    pub servers: Vec<Arc<ServerState>>,
+    /// The servers, sorted by name. Shared, so that a change of something else does not copy the list.
+    pub servers: Arc<Vec<Arc<ServerState>>>,
     /// The sidecar.
     pub sidecar: Sidecar,
 }
@@ -36,7 +37,16 @@ impl Snapshot {
     /// The server with this name.
     #[must_use]
     pub fn server(&self, name: &str) -> Option<&Arc<ServerState>> {
-        let found = self.servers.binary_search_by(|s| s.name.as_str().cmp(name));
-        found.ok().map(|at| &self.servers[at])
+        self.place(name).map(|at| &self.servers[at])
+    }
+
+    /// The same, to change it.
+    pub fn server_mut(&mut self, name: &str) -> Option<&mut ServerState> {
+        let at = self.place(name)?;
+        Some(Arc::make_mut(&mut Arc::make_mut(&mut self.servers)[at]))
+    }
+
+    fn place(&self, name: &str) -> Option<usize> {
+        self.servers.binary_search_by(|s| s.name.as_str().cmp(name)).ok()
     }
 }

@@ -38,10 +38,17 @@ pub struct Fact {
     pub at: Moment,
     /// What its lists held, if they were read to their end.
     pub listed: Option<Listing>,
-    /// From now to the next probe.
-    pub next_in: Duration,
-    /// By how much that is longer than the interval, because the server keeps failing.
-    pub backoff: Duration,
+}
+
+/// How a server is doing, as far as when to probe it next depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Course {
+    /// Nothing speaks against the next point of the grid.
+    Steady,
+    /// It was well before, and this is the first failure.
+    Fell,
+    /// So many probes in a row have failed, or said nothing because it never started; 1 or more.
+    Down(u32),
 }
 
 /// The findings that say that a launcher was still fetching the server, or that nothing was heard.
@@ -141,6 +148,8 @@ pub struct ServerState {
     pub consecutive_failures: u32,
     /// Probes in a row that succeeded.
     pub consecutive_successes: u32,
+    /// It has started, launched as it is now: nothing has to be fetched for it any more.
+    pub launched: bool,
     /// Probes in a row in which a server that has never started was silent to the end of its time: it may
     /// have been installing itself.
     pub cold_starts: u32,
@@ -200,6 +209,7 @@ impl ServerState {
             backoff: Duration::ZERO,
             consecutive_failures: 0,
             consecutive_successes: 0,
+            launched: false,
             cold_starts: 0,
             probes: 0,
             failures: BTreeMap::new(),
@@ -248,9 +258,9 @@ impl ServerState {
         2u32.pow(self.cold_starts.min(MAX_DOUBLINGS))
     }
 
-    /// A probe did not take place.
-    pub fn skip(&mut self, why: Skip) {
-        *self.skipped.entry(why).or_default() += 1;
+    /// So many probes did not take place.
+    pub fn skip(&mut self, why: Skip, times: u32) {
+        *self.skipped.entry(why).or_default() += u64::from(times);
     }
 
     /// Takes in a probe that ended. Returns the verdict that the server counted as before, if it
@@ -264,10 +274,7 @@ impl ServerState {
         if let Some(listed) = fact.listed {
             self.schema.take(listed, report, self.terms.acceptance, fact.at);
         }
-        self.backoff = fact.backoff;
-        // The next probe has this long to begin and to end before its absence says something.
-        let slack = self.terms.interval / 2 + Duration::from_secs(5);
-        self.expires = fact.at.up + fact.next_in + self.terms.total * self.patience() + slack;
+        self.expect(fact.at, self.terms.interval, Duration::ZERO);
         // A handshake that fails is a reason to look for the era again.
         self.era = if report.verdict == Verdict::Fail { report.era } else { report.era.or(self.era) };
         self.history.push(Entry {
@@ -295,6 +302,48 @@ impl ServerState {
         self.schema.accept(self.terms.acceptance)
     }
 
+    /// The next probe begins `next_in` after `now`, put off by `backoff` because the server keeps failing.
+    pub fn expect(&mut self, now: Moment, next_in: Duration, backoff: Duration) {
+        self.backoff = backoff;
+        // It has this long to begin and to end before its absence says something.
+        let slack = self.terms.interval / 2 + Duration::from_secs(5);
+        self.expires = now.up + next_in + self.terms.total * self.patience() + slack;
+    }
+
+    /// How the server is doing, by all probes so far.
+    #[must_use]
+    pub fn course(&self) -> Course {
+        let last = self.report().map(|report| report.verdict);
+        let row = match last {
+            None | Some(Verdict::Pass | Verdict::Warn) => 0,
+            Some(Verdict::Fail) => self.consecutive_failures,
+            // A launcher that is still fetching is given more time, and more rest.
+            Some(Verdict::Unknown) => self.consecutive_failures + self.cold_starts,
+        };
+        match row {
+            0 => Course::Steady,
+            1 if last == Some(Verdict::Fail) && self.last_success.is_some() => Course::Fell,
+            row => Course::Down(row),
+        }
+    }
+
+    /// It is watched by other terms from now on. What has been counted stays; thresholds hold at once.
+    pub fn set_terms(&mut self, terms: Terms, now: Moment) {
+        self.terms = terms;
+        if let Some(verdict) = self.report().map(|report| report.verdict) {
+            self.stand(verdict, now);
+        }
+    }
+
+    /// It is launched in another way from now on: what was learnt of how it starts is void. That it is
+    /// held is not: a person holds that, and may know why.
+    pub fn forget_launch(&mut self) {
+        self.launched = false;
+        self.cold_starts = 0;
+        self.era = None;
+        self.coexists = false;
+    }
+
     /// A person wants it probed again. Returns whether it was not.
     pub fn resume(&mut self, now: Moment) -> bool {
         let was_held = self.held.take().is_some();
@@ -309,6 +358,7 @@ impl ServerState {
         match report.verdict {
             Verdict::Pass | Verdict::Warn => {
                 self.last_success = Some(at);
+                self.launched = true;
                 self.consecutive_successes += 1;
                 self.consecutive_failures = 0;
             }
@@ -320,7 +370,7 @@ impl ServerState {
             Verdict::Unknown => self.unknown += 1,
         }
         let silent = |code: &str| code == COLD_START || code == SILENT && report.era.is_none();
-        let cold = self.last_success.is_none() && report.findings.iter().any(|f| silent(f.code));
+        let cold = !self.launched && report.findings.iter().any(|f| silent(f.code));
         self.cold_starts = if cold { self.cold_starts + 1 } else { 0 };
         if let Some(reason) = report.reason {
             *self.failures.entry(reason).or_default() += 1;

@@ -34,7 +34,7 @@ fn report(verdict: Verdict) -> Report {
 }
 
 fn apply(state: &mut ServerState, verdict: Verdict, seconds: u64) -> Option<Option<Verdict>> {
-    state.apply(Fact { report: Arc::new(report(verdict)), at: at(seconds), listed: None, next_in: Duration::from_secs(60), backoff: Duration::ZERO })
+    state.apply(Fact { report: Arc::new(report(verdict)), at: at(seconds), listed: None })
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn harmful(severity: Option<Severity>) -> Report {
 }
 
 fn apply_report(state: &mut ServerState, report: Report, seconds: u64) {
-    state.apply(Fact { report: Arc::new(report), at: at(seconds), listed: None, next_in: Duration::from_secs(60), backoff: Duration::ZERO });
+    state.apply(Fact { report: Arc::new(report), at: at(seconds), listed: None });
 }
 
 #[test]
@@ -136,7 +136,8 @@ fn a_server_that_did_harm_is_held_and_stays_unknown_until_it_is_resumed() {
     let held = s.held.clone().unwrap();
     assert_eq!((held.since, held.why.contains("pid 7")), (at(100), true));
     assert_eq!(s.health(at(1_000_000)), Health::Known(Verdict::Unknown), "no probe is due, so none is overdue");
-    s.skip(Skip::PeerHarmed);
+    s.skip(Skip::PeerHarmed, 2);
+    assert_eq!(s.skipped[&Skip::PeerHarmed], 2);
     assert!(s.resume(at(2_000_000)) && !s.resume(at(2_000_000)));
     assert_eq!(s.health(at(2_000_010)), Health::Known(Verdict::Unknown), "not stale before the probe that is coming");
     assert!(matches!(s.health(at(2_001_000)), Health::Stale { .. }));
@@ -163,6 +164,66 @@ fn that_two_copies_could_live_is_remembered() {
     apply_report(&mut s, beside(Verdict::Warn), 3);
     apply(&mut s, Verdict::Fail, 4);
     assert!(s.coexists);
+}
+
+#[test]
+fn a_course_is_told_by_all_probes_so_far() {
+    let mut s = state(3, 1);
+    assert_eq!(s.course(), Course::Steady);
+    apply(&mut s, Verdict::Fail, 1);
+    assert_eq!(s.course(), Course::Down(1), "it never was well, so it cannot have fallen");
+    apply(&mut s, Verdict::Pass, 2);
+    assert_eq!(s.course(), Course::Steady);
+    apply(&mut s, Verdict::Fail, 3);
+    assert_eq!(s.course(), Course::Fell, "whatever it counts as, after thresholds");
+    apply(&mut s, Verdict::Unknown, 4);
+    assert_eq!(s.course(), Course::Down(1));
+    apply(&mut s, Verdict::Fail, 5);
+    assert_eq!(s.course(), Course::Down(2));
+    apply(&mut s, Verdict::Warn, 6);
+    assert_eq!(s.course(), Course::Steady);
+    apply(&mut s, Verdict::Unknown, 7);
+    assert_eq!(s.course(), Course::Steady, "our own trouble puts nothing off");
+}
+
+#[test]
+fn the_next_probe_is_expected_when_it_is_due() {
+    let mut s = state(1, 1);
+    apply(&mut s, Verdict::Pass, 100);
+    s.expect(at(100), Duration::from_secs(600), Duration::from_secs(540));
+    assert_eq!((s.health(at(914)), s.backoff), (Health::Known(Verdict::Pass), Duration::from_secs(540)));
+    assert_eq!(s.health(at(915)), Health::Stale { was: Verdict::Pass });
+}
+
+#[test]
+fn other_thresholds_hold_at_once() {
+    let mut s = state(3, 3);
+    apply(&mut s, Verdict::Pass, 1);
+    apply(&mut s, Verdict::Fail, 2);
+    apply(&mut s, Verdict::Fail, 3);
+    assert_eq!(s.health(at(3)), Health::Known(Verdict::Pass));
+    s.set_terms(terms(2, 3), at(4));
+    assert_eq!((s.health(at(4)), s.since, s.consecutive_failures), (Health::Known(Verdict::Fail), Some(at(4)), 2));
+    s.set_terms(terms(9, 3), at(5));
+    assert_eq!((s.health(at(5)), s.since), (Health::Known(Verdict::Fail), Some(at(4))), "a failing server is given no credit");
+    apply(&mut s, Verdict::Pass, 6);
+    assert_eq!(s.health(at(6)), Health::Known(Verdict::Fail));
+    s.set_terms(terms(9, 1), at(7));
+    assert_eq!(s.health(at(7)), Health::Known(Verdict::Pass));
+    let mut fresh = state(1, 1);
+    fresh.set_terms(terms(2, 2), at(1));
+    assert_eq!(fresh.health(at(1)), Health::NotProbed);
+}
+
+#[test]
+fn another_way_to_launch_makes_a_server_new_and_not_innocent() {
+    let mut s = state(1, 1);
+    apply(&mut s, Verdict::Pass, 1);
+    apply_report(&mut s, harmful(None), 2);
+    assert!(s.launched);
+    s.forget_launch();
+    assert_eq!((s.launched, s.era, s.coexists, s.probes), (false, None, false, 2));
+    assert!(s.held.is_some() && s.last_success.is_some());
 }
 
 #[test]
@@ -205,7 +266,7 @@ fn servers_are_found_by_name() {
     let names = ["b", "a", "c"];
     let mut servers: Vec<_> = names.map(|n| Arc::new(ServerState::new(ServerName::new(n).unwrap(), terms(1, 1)))).into();
     servers.sort_by(|a, b| a.name.cmp(&b.name));
-    let snapshot = Snapshot { servers, ..Snapshot::default() };
+    let snapshot = Snapshot { servers: Arc::new(servers), ..Snapshot::default() };
     assert_eq!(snapshot.server("b").unwrap().name.as_str(), "b");
     assert!(snapshot.server("d").is_none());
 }

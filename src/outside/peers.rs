@@ -116,6 +116,11 @@ impl PeerWatch {
         server.peers().filter(|peer| peer.lives()).map(|peer| peer.pid).collect()
     }
 
+    /// Nobody watches this server any more.
+    pub fn forget(&mut self, name: &ServerName) {
+        self.servers.remove(name);
+    }
+
     /// Whether peers can be seen at all.
     #[must_use]
     pub const fn can_see(&self) -> bool {

@@ -19,6 +19,8 @@ use crate::words::{At, Redactor};
 const FORMAT: u32 = 1;
 /// How much of stderr is kept. Nothing else bounds it, and a replay needs its end at the most.
 const MAX_STDERR: usize = 1 << 20;
+/// What a line counts for besides its bytes, where there is room for so many only.
+const LINE_COST: usize = 64;
 /// A line that goes on for longer than this is written in pieces.
 const PIECE: usize = 1 << 20;
 
@@ -62,6 +64,8 @@ pub enum Happening {
     },
     /// Stderr was longer than a recording holds.
     StderrCut,
+    /// Stdout was longer than there was room for; a replay would not be the same.
+    StdoutCut,
     /// It exited.
     Exited {
         /// How.
@@ -127,15 +131,24 @@ pub struct Tape {
     moments: Vec<Moment>,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
-    /// Bytes of stderr that are on the tape.
-    stderr_bytes: usize,
+    /// How many bytes of either may still be written; `None` once it was said that there are no more.
+    stdout_room: Option<usize>,
+    stderr_room: Option<usize>,
 }
 
 impl Tape {
     /// An empty one.
     #[must_use]
     pub fn new(redactor: Arc<Redactor>) -> Tape {
-        Tape { redactor, moments: Vec::new(), stdout: Vec::new(), stderr: Vec::new(), stderr_bytes: 0 }
+        Tape::with_room(redactor, usize::MAX)
+    }
+
+    /// An empty one for `stdout` bytes of stdout at the most. Cut short, it can be looked at, and not be
+    /// judged again.
+    #[must_use]
+    pub fn with_room(redactor: Arc<Redactor>, stdout: usize) -> Tape {
+        let (stdout_room, stderr_room) = (Some(stdout), Some(MAX_STDERR.min(stdout)));
+        Tape { redactor, moments: Vec::new(), stdout: Vec::new(), stderr: Vec::new(), stdout_room, stderr_room }
     }
 
     /// Something is about to be told to the machine.
@@ -187,14 +200,18 @@ impl Tape {
     }
 
     fn wrote(&mut self, now: At, stream: Stream, mut bytes: &[u8]) {
-        if matches!(stream, Stream::Stderr) {
-            let room = MAX_STDERR - self.stderr_bytes;
-            let is_cut = room > 0 && bytes.len() > room;
-            bytes = &bytes[..bytes.len().min(room)];
-            self.stderr_bytes += bytes.len();
-            if is_cut {
-                self.push(now, Happening::StderrCut);
-            }
+        let (room, cut) = match stream {
+            Stream::Stdout => (&mut self.stdout_room, Happening::StdoutCut),
+            Stream::Stderr => (&mut self.stderr_room, Happening::StderrCut),
+        };
+        let Some(left) = *room else { return };
+        if bytes.len() > left {
+            bytes = &bytes[..left];
+            *room = None;
+            self.push(now, cut);
+        } else {
+            let lines = memchr::memchr_iter(b'\n', bytes).count();
+            *room = Some(left.saturating_sub(bytes.len() + lines * LINE_COST));
         }
         while let Some(end) = memchr::memchr(b'\n', bytes) {
             self.held(stream).extend_from_slice(&bytes[..=end]);
@@ -305,6 +322,11 @@ impl Recording {
         Recording { server, started_at, plan, peers, moments: tape.moments }
     }
 
+    /// What happened, and when.
+    pub fn happenings(&self) -> impl Iterator<Item = (Duration, &Happening)> {
+        self.moments.iter().map(|moment| (Duration::from_micros(moment.at_us), &moment.happening))
+    }
+
     /// As JSON Lines.
     #[must_use]
     pub fn to_lines(&self) -> String {
@@ -390,7 +412,13 @@ fn happen(machine: &mut Machine, at: At, happening: &Happening) {
         }
         Happening::Swept { swept, usage } => machine.handle(at, Input::Swept(swept.clone(), *usage)),
         Happening::Cancelled => machine.cancel(at),
-        Happening::Launch | Happening::StderrCut | Happening::Sent(_) | Happening::CloseStdin | Happening::Sigterm | Happening::Sigkill => {}
+        Happening::Launch
+        | Happening::StdoutCut
+        | Happening::StderrCut
+        | Happening::Sent(_)
+        | Happening::CloseStdin
+        | Happening::Sigterm
+        | Happening::Sigkill => {}
     }
     while machine.poll().is_some() {}
 }
@@ -398,6 +426,19 @@ fn happen(machine: &mut Machine, at: At, happening: &Happening) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_recording_for_a_look_has_room_for_no_flood() {
+        for flood in [&[b'\n'; 4096][..], &[b'x'; 4096], b"{}\n"] {
+            let mut tape = Tape::with_room(Arc::default(), 50_000);
+            (0..5000).for_each(|_| tape.input(At::START, &Input::Stdout(flood)));
+            tape.input(At::START, &Input::Swept(Swept::default(), Usage::default()));
+            let recording = Recording::new("s".to_owned(), String::new(), Plan::new(), super::super::observation::Peers::default(), tape);
+            let text = recording.to_lines();
+            assert!(text.len() < 500_000, "{}", text.len());
+            assert_eq!(recording.happenings().filter(|(_, h)| matches!(h, Happening::StdoutCut)).count(), 1);
+        }
+    }
 
     #[test]
     fn a_recording_is_bounded_and_can_be_read_again() {

@@ -23,17 +23,19 @@ pub struct Hub {
 }
 
 impl Hub {
-    /// A hub that knows these servers, and what `keeper` has kept of them.
+    /// A hub that knows no server, and has what is accepted kept by `keeper`.
     #[must_use]
-    pub fn new(mut servers: Vec<ServerState>, keeper: Option<Keeper>) -> Hub {
-        if let Some(keeper) = &keeper {
-            for server in &mut servers {
-                server.schema.accepted = keeper.load(&server.name);
-            }
-        }
+    pub fn keeping(keeper: Option<Keeper>) -> Hub {
+        Hub { keeper, ..Hub::default() }
+    }
+
+    /// A hub that knows these servers, and keeps nothing.
+    #[must_use]
+    pub fn new(mut servers: Vec<ServerState>) -> Hub {
         servers.sort_by(|a, b| a.name.cmp(&b.name));
-        let snapshot = Snapshot { servers: servers.into_iter().map(Arc::new).collect(), ..Snapshot::default() };
-        Hub { published: RwLock::new(Arc::new(snapshot)), writing: Mutex::new(()), resumed: Notify::new(), keeper }
+        let servers = Arc::new(servers.into_iter().map(Arc::new).collect());
+        let snapshot = Snapshot { servers, ..Snapshot::default() };
+        Hub { published: RwLock::new(Arc::new(snapshot)), writing: Mutex::new(()), resumed: Notify::new(), keeper: None }
     }
 
     /// What is known now. Cheap; never waits for a probe.
@@ -54,8 +56,7 @@ impl Hub {
     /// Changes what is known of one server, and publishes it; `None` if there is no such server.
     pub fn update_server<R>(&self, name: &ServerName, change: impl FnOnce(&mut ServerState) -> R) -> Option<R> {
         self.update(|snapshot| {
-            let at = snapshot.servers.binary_search_by(|s| s.name.cmp(name)).ok()?;
-            let state = Arc::make_mut(&mut snapshot.servers[at]);
+            let state = snapshot.server_mut(name.as_str())?;
             let before = state.schema.accepted.clone();
             let result = change(state);
             self.keep(state, before.as_ref());
@@ -63,8 +64,13 @@ impl Hub {
         })
     }
 
+    /// What was accepted of a server before this process was started.
+    pub(super) fn kept_of(&self, name: &ServerName) -> Option<Accepted> {
+        self.keeper.as_ref()?.load(name)
+    }
+
     /// Has what was accepted kept, if it is not what it was.
-    fn keep(&self, state: &ServerState, before: Option<&Accepted>) {
+    pub(super) fn keep(&self, state: &ServerState, before: Option<&Accepted>) {
         let (Some(keeper), Some(accepted)) = (&self.keeper, &state.schema.accepted) else { return };
         if before.is_none_or(|before| !Arc::ptr_eq(&before.listing, &accepted.listing)) {
             keeper.save(&state.name, Arc::clone(&accepted.listing));

@@ -34,6 +34,9 @@ const LAUNCH_HOLD: Duration = Duration::from_millis(250);
 const SETTLE: Duration = Duration::from_millis(250);
 const SETTLE_STEP: Duration = Duration::from_millis(10);
 
+/// How much of stdout is recorded of a probe that is looked at once and not kept, in bytes.
+const RECORDED: usize = 256 << 10;
+
 /// One probe to make.
 pub struct Job {
     /// The server's name.
@@ -63,8 +66,19 @@ pub struct Outcome {
     pub recording: Option<Recording>,
 }
 
+/// What a probe that is one of many has, besides its job.
+pub struct Errand {
+    /// When this becomes true, or is dropped, the probe is cancelled; one that still waits for its turn
+    /// launches nothing.
+    pub stop: watch::Receiver<bool>,
+    /// Called, on the launching thread, when it is the probe's turn to launch.
+    pub launched: Box<dyn FnOnce() + Send>,
+}
+
 enum Message {
-    Probe(Box<Job>, oneshot::Sender<Outcome>),
+    Probe(Box<Job>, Option<Errand>, oneshot::Sender<Outcome>),
+    /// Nobody watches this server any more.
+    Forget(ServerName),
     /// Answered at once, if the loop goes round.
     AreYouThere(oneshot::Sender<()>),
 }
@@ -92,9 +106,27 @@ impl Launchpad {
 
     /// Makes a probe. `None` if the thread is gone.
     pub async fn probe(&self, job: Job) -> Option<Outcome> {
+        self.make(job, None).await
+    }
+
+    /// Makes a probe that can be stopped by itself. It is ended politely then, as all of them are when
+    /// the sidecar stops; what is recorded of it is no more than is worth a look. `None` if the thread is
+    /// gone, or if it was stopped before it was its turn.
+    pub async fn probe_on(&self, job: Job, errand: Errand) -> Option<Outcome> {
+        self.make(job, Some(errand)).await
+    }
+
+    async fn make(&self, job: Job, errand: Option<Errand>) -> Option<Outcome> {
         let (answer, outcome) = oneshot::channel();
-        self.messages.as_ref()?.send(Message::Probe(Box::new(job), answer)).ok()?;
+        self.messages.as_ref()?.send(Message::Probe(Box::new(job), errand, answer)).ok()?;
         outcome.await.ok()
+    }
+
+    /// Lets go of all that is kept of a server which nobody watches any more.
+    pub fn forget(&self, name: &ServerName) {
+        if let Some(messages) = &self.messages {
+            let _ = messages.send(Message::Forget(name.clone()));
+        }
     }
 
     /// Resolves when the thread's loop has gone round; never if it is gone.
@@ -149,12 +181,15 @@ struct Pad {
 async fn serve(pad: Rc<Pad>, mut inbox: mpsc::UnboundedReceiver<Message>) {
     while let Some(message) = inbox.recv().await {
         match message {
-            Message::Probe(job, answer) => {
+            Message::Probe(job, errand, answer) => {
                 let pad = Rc::clone(&pad);
                 tokio::task::spawn_local(async move {
-                    let _ = answer.send(pad.probe(*job).await);
+                    if let Some(outcome) = pad.probe(*job, errand).await {
+                        let _ = answer.send(outcome);
+                    }
                 });
             }
+            Message::Forget(name) => pad.peers.borrow_mut().forget(&name),
             Message::AreYouThere(answer) => {
                 pad.launcher.reap_adopted();
                 let _ = answer.send(());
@@ -164,13 +199,23 @@ async fn serve(pad: Rc<Pad>, mut inbox: mpsc::UnboundedReceiver<Message>) {
 }
 
 impl Pad {
-    async fn probe(&self, job: Job) -> Outcome {
-        let mut permit = self.turn().await;
+    async fn probe(&self, job: Job, errand: Option<Errand>) -> Option<Outcome> {
+        let (stop, mut permit, room) = match errand {
+            None => (self.stop.clone(), self.turn().await, usize::MAX),
+            Some(mut errand) => {
+                let permit = tokio::select! {
+                    biased;
+                    _ = errand.stop.wait_for(|stop| *stop) => return None,
+                    permit = self.turn() => permit,
+                };
+                (errand.launched)();
+                (errand.stop, permit, RECORDED)
+            }
+        };
         let mut kin = self.peers.borrow_mut().before(&job.name, &job.spec, &self.launcher);
         let started = clock::now();
         let plan = Arc::new(job.plan);
-        let mut tape = job.record.then(|| Tape::new(Arc::clone(&plan.redactor)));
-        let stop = self.stop.clone();
+        let mut tape = job.record.then(|| Tape::with_room(Arc::clone(&plan.redactor), room));
         let mut observation = drive(&self.launcher, Arc::clone(&plan), &job.spec, stop, tape.as_mut(), || drop(permit.take()), &mut kin).await;
         observation.peers = self.peers(&job.name, kin, job.coexists).await;
         let environment = job.spec.configured(&job.name);
@@ -187,7 +232,7 @@ impl Pad {
         let listed = observation.judged().and_then(|launch| Listing::of(launch, &environment));
         let peers = observation.peers;
         let recording = tape.map(|tape| Recording::new(report.server.clone(), report.started_at.clone(), Plan::clone(&plan), peers, tape));
-        Outcome { report, listed, recording }
+        Some(Outcome { report, listed, recording })
     }
 
     /// What has become of the server's live copies in a probe in which its own trees ran as `kin`.

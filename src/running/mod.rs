@@ -1,14 +1,32 @@
-//! Floor 6: what runs: one probe (machine × process), the schedule of all of them, and the hub
-//! through which every change of what is known goes.
+//! Floor 6: what runs: one probe (machine × process), the servers that are watched and when each is
+//! probed, and the hub through which every change of what is known goes.
+//!
+//! ```text
+//! watched    a server to watch, and the plan for one probe of it
+//! fleet      all of them; the set may change
+//! watcher    one server's task: waits, has it probed, has the outcome published
+//! pace       when the next probe is: the grid, early retries, back-off; pure
+//! desk       where a server can be asked for a probe outside of its schedule
+//! lag        how late probes are launched
+//! launchpad  the thread on which every server is launched
+//! drive      one probe: machine × process
+//! reload     reading the configuration again
+//! hub        the single writer of what is known
+//! ```
 
+mod desk;
 mod drive;
+mod fleet;
 pub mod hub;
 pub mod keeper;
+mod lag;
 mod launchpad;
-mod schedule;
+pub mod pace;
+pub mod reload;
 mod watched;
+mod watcher;
 
 pub use drive::drive;
-pub use launchpad::{Job, Launchpad, Outcome};
-pub use schedule::watch;
+pub use fleet::{Asked, Changes, Fleet};
+pub use launchpad::{Errand, Job, Launchpad, Outcome};
 pub use watched::{Known, SchemaPolicy, Thresholds, Watched};

@@ -103,6 +103,13 @@ impl Watched {
         Plan { era, times, limits: self.limits, list_twice, fetches, call: self.call.clone(), container, redactor }
     }
 
+    /// Whether it is launched or opened in another way than `other`, so that what was learnt of the start of
+    /// one is not true of the other's.
+    #[must_use]
+    pub fn is_launched_unlike(&self, other: &Watched) -> bool {
+        self.spec != other.spec || self.era != other.era
+    }
+
     /// Knows what must not surface: the values of the configured environment.
     #[must_use]
     pub fn redactor(&self) -> Redactor {

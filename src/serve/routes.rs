@@ -10,6 +10,7 @@
 //! | `/metrics` | Prometheus text 0.0.4, or OpenMetrics 1.0.0 |
 //! | `/api/v1/servers`, `/api/v1/servers/NAME` | verdicts; the last report, without what is private |
 //! | `POST /-/accept/NAME` | what that server lists is accepted from now on |
+//! | `POST /-/reload` | the configuration is read again; 400 if it is refused, 409 if there is none |
 //! | `POST /-/resume/NAME` | that server is probed again, if probing it was held; see [`actions`](super::actions) |
 //!
 //! HEAD is answered as GET is, without the body. OPTIONS is answered with 204 and `Allow` on every
@@ -36,12 +37,14 @@ use tower_http::set_header::SetResponseHeaderLayer;
 use super::actions::{self, Actions};
 use super::own::Own;
 use super::{accept, metrics_body};
+use crate::running::Fleet;
 use crate::running::hub::Hub;
+use crate::running::reload::Reloader;
 use crate::show::api;
 use crate::show::health::{self, Answer, HEALTH_JSON, Question};
 use crate::show::page::Page;
 use crate::show::scrape::Scrape;
-use crate::words::{Moment, ServerName};
+use crate::words::{Moment, ServerName, printable_lines};
 
 /// The scheduler's loop goes round at least once a second; after this long it hangs.
 const TICK_OVERDUE: Duration = Duration::from_secs(10);
@@ -61,6 +64,10 @@ pub struct Sources {
     pub now: fn() -> Moment,
     /// Whether anything may be done, and not only seen.
     pub actions: Actions,
+    /// Whom to ask for a probe; `None` where nothing is probed.
+    pub fleet: Option<Arc<Fleet>>,
+    /// Who reads the configuration again; `None` where there is none.
+    pub reloader: Option<Arc<Reloader>>,
 }
 
 /// The routes above. More may be merged into them; [`with_manners`] then makes a service of all.
@@ -74,6 +81,7 @@ pub fn routes(sources: Sources) -> Router {
         .route("/metrics", get(metrics))
         .route("/api/v1/servers", get(api_servers))
         .route("/api/v1/servers/{name}", get(api_server))
+        .route("/-/reload", post(reload))
         .route("/-/resume/{name}", post(resume))
         .route("/-/accept/{name}", post(accept_schema))
         .fallback(unknown)
@@ -196,6 +204,20 @@ async fn accept_schema(State(sources): State<Sources>, uri: Uri, headers: Header
         Some(Err(why)) => plain(StatusCode::CONFLICT, format!("{why}\n")),
         None => plain(StatusCode::NOT_FOUND, "no server has this name\n"),
     }
+}
+
+async fn reload(State(sources): State<Sources>, headers: HeaderMap) -> Response {
+    if let Err(why) = sources.actions.permit(&headers) {
+        return plain(StatusCode::FORBIDDEN, why);
+    }
+    let Some(reloader) = sources.reloader else {
+        return plain(StatusCode::CONFLICT, "there is nothing to read again, since the servers were given on the command line\n");
+    };
+    let (status, text) = match reloader.reload("POST /-/reload").await {
+        Ok(changes) => (StatusCode::OK, format!("the configuration was read again: {changes}\n")),
+        Err(why) => (StatusCode::BAD_REQUEST, format!("refused; what was read before stays in use\n{}\n", printable_lines(&why))),
+    };
+    (status, [(CONTENT_TYPE, TEXT)], text).into_response()
 }
 
 async fn unknown() -> Response {

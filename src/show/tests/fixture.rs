@@ -82,7 +82,7 @@ pub(super) fn probe(server: &mut ServerState, verdict: Verdict, findings: Vec<Fi
     let reason = (verdict == Verdict::Fail).then_some(crate::judge::Reason::StdoutViolation);
     let timings = Timings { spawn_ms: Some(1.5), ..report.timings };
     let report = Arc::new(Report { verdict, reason, findings, timings, ..report });
-    server.apply(Fact { report, at: at(seconds), listed, next_in: Duration::from_secs(60), backoff: Duration::ZERO });
+    server.apply(Fact { report, at: at(seconds), listed });
 }
 
 pub(super) fn finding(code: &'static str, severity: Severity, message: &str) -> Finding {
@@ -123,5 +123,5 @@ pub(super) fn snapshot(servers: Vec<ServerState>) -> Arc<Snapshot> {
         kept: true,
         keep_failures: 0,
     };
-    Arc::new(Snapshot { servers, sidecar })
+    Arc::new(Snapshot { servers: Arc::new(servers), sidecar })
 }

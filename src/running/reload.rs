@@ -1,0 +1,177 @@
+//! Reading the configuration again, while it is used. All or nothing: what cannot be read, or is wrong
+//! somewhere, changes nothing.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Mutex, watch};
+use tokio::task::spawn_blocking;
+use tokio::time::sleep;
+use tracing::{error, info, warn};
+
+use super::fleet::{Changes, Fleet};
+use super::watched::Watched;
+use crate::words::{Digest, printable_lines};
+
+/// How often followed files are looked at.
+const LOOK: Duration = Duration::from_secs(5);
+/// Until they stay the same for this long, somebody is still writing.
+const SETTLE: Duration = Duration::from_millis(500);
+/// The longest file that is looked into; of a longer one only its length is.
+const LONGEST: u64 = 16 << 20;
+
+/// Reads the whole configuration: the servers, or what is wrong with it, in as many lines as that takes.
+pub type Load = Arc<dyn Fn() -> Result<Vec<Watched>, String> + Send + Sync>;
+
+/// Where the servers come from, if that can be read again.
+pub struct Source {
+    /// Reads it.
+    pub load: Load,
+    /// Files to follow, with [`seen`] of before they were last read; none if they are not to be followed.
+    pub follow: Option<(Vec<PathBuf>, Digest)>,
+}
+
+/// What is to be told of each reading: whether it was accepted.
+pub type Told = Box<dyn Fn(bool) + Send + Sync>;
+
+/// Puts what is read into the fleet.
+pub struct Reloader {
+    fleet: Arc<Fleet>,
+    load: Load,
+    told: Told,
+    /// One at a time: who comes while one is read has it read once more.
+    turn: Mutex<()>,
+}
+
+impl Reloader {
+    /// A reloader of what `load` reads.
+    #[must_use]
+    pub fn new(fleet: Arc<Fleet>, load: Load, told: Told) -> Arc<Reloader> {
+        Arc::new(Reloader { fleet, load, told, turn: Mutex::new(()) })
+    }
+
+    /// Reads the configuration again and watches what it says; `cause` is for the log.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it. Everything stays as it was then.
+    pub async fn reload(&self, cause: &str) -> Result<Changes, String> {
+        let _turn = self.turn.lock().await;
+        let load = Arc::clone(&self.load);
+        // A file may lie on a disk that takes its time.
+        let read = spawn_blocking(move || load()).await.unwrap_or_else(|error| Err(format!("reading the configuration broke off: {error}")));
+        let changes = read.and_then(unambiguous).map(|servers| self.fleet.replace(servers));
+        (self.told)(changes.is_ok());
+        match &changes {
+            Ok(changes) => tell(changes, cause),
+            Err(why) => error!(cause, why = printable_lines(why), "the configuration is refused; what was read before stays in use"),
+        }
+        changes
+    }
+
+    /// Reloads whenever what stands in one of `files` is not what was `used`, until `stop`. Symbolic links
+    /// may be put in place of others, as Kubernetes does; files may be written in pieces.
+    pub async fn follow(&self, files: Vec<PathBuf>, used: Digest, mut stop: watch::Receiver<bool>) {
+        let files = Arc::new(files);
+        let mut used = Some(used);
+        loop {
+            tokio::select! {
+                () = sleep(LOOK) => {}
+                _ = stop.wait_for(|stop| *stop) => return,
+            }
+            let mut now = look(&files).await;
+            if now == used {
+                continue;
+            }
+            loop {
+                sleep(SETTLE).await;
+                let then = look(&files).await;
+                if std::mem::replace(&mut now, then) == then {
+                    break;
+                }
+            }
+            used = now;
+            // What is wrong with it has been told.
+            let _ = self.reload("a change of the file").await;
+        }
+    }
+}
+
+/// Two servers of one name would be one.
+fn unambiguous(servers: Vec<Watched>) -> Result<Vec<Watched>, String> {
+    let mut names: Vec<_> = servers.iter().map(|server| &server.name).collect();
+    names.sort();
+    match names.windows(2).find(|two| two[0] == two[1]) {
+        Some(two) => Err(format!("two servers are called \"{}\"", two[0])),
+        None => Ok(servers),
+    }
+}
+
+fn tell(changes: &Changes, cause: &str) {
+    let (added, removed, changed, kept) = (changes.added.len(), changes.removed.len(), changes.changed.len(), changes.kept);
+    info!(cause, added, removed, changed, kept, "the configuration was read again: {changes}");
+    if added + kept + changed == 0 {
+        warn!("no server is watched any more");
+    }
+}
+
+async fn look(files: &Arc<Vec<PathBuf>>) -> Option<Digest> {
+    let files = Arc::clone(files);
+    spawn_blocking(move || seen(&files)).await.ok()
+}
+
+/// A digest of what stands in the files, or of why they cannot be read.
+#[must_use]
+pub fn seen(files: &[PathBuf]) -> Digest {
+    let contents: Vec<Vec<u8>> = files.iter().map(|file| content(file)).collect();
+    Digest::of_pieces(contents.iter().map(Vec::as_slice))
+}
+
+fn content(file: &Path) -> Vec<u8> {
+    let read = || match std::fs::metadata(file)? {
+        metadata if metadata.is_file() && metadata.len() <= LONGEST => std::fs::read(file),
+        metadata => Ok(format!("{} {:?}", metadata.len(), metadata.modified()).into_bytes()),
+    };
+    read().unwrap_or_else(|error| error.to_string().into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outside::process::LaunchSpec;
+    use crate::words::ServerName;
+
+    #[test]
+    fn files_are_told_by_what_stands_in_them() {
+        let dir = std::env::temp_dir().join(format!("stdiowatch-follow-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let (one, two, link) = (dir.join("one"), dir.join("two"), dir.join("link"));
+        let look = || seen(std::slice::from_ref(&link));
+        let missing = look();
+        std::fs::write(&one, "a").unwrap();
+        std::fs::write(&two, "b").unwrap();
+        let point_at = |file: &Path| {
+            let new = dir.join("new");
+            std::os::unix::fs::symlink(file, &new).unwrap();
+            std::fs::rename(&new, &link).unwrap();
+        };
+        point_at(&one);
+        let first = look();
+        point_at(&two);
+        let second = look();
+        assert!(missing != first && first != second);
+        std::fs::write(&two, "a").unwrap();
+        assert_eq!(look(), first, "the same text is no change");
+        let files = [one.clone(), two.clone()];
+        assert_ne!(seen(&files), seen(&files[..1]));
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn two_servers_of_one_name_are_refused() {
+        let server = |name: &str| Watched::new(ServerName::new(name).unwrap(), LaunchSpec::default(), Duration::from_secs(60));
+        assert_eq!(unambiguous(vec![server("a"), server("b")]).unwrap().len(), 2);
+        assert_eq!(unambiguous(vec![server("a"), server("b"), server("a")]).unwrap_err(), "two servers are called \"a\"");
+    }
+}

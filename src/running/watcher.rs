@@ -1,0 +1,292 @@
+//! One server's task: waits for what is due or wanted, and has it probed. So its probes never overlap.
+//!
+//! A point of the server's [`Grid`] that passes while a probe is running, or waits for its turn, is
+//! skipped and counted. Points that pass while the machine is suspended are nobody's and not counted.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Mutex, watch};
+use tokio::time::{Instant, sleep};
+use tracing::{info, warn};
+
+use super::desk::Desk;
+use super::fleet::Fleet;
+use super::launchpad::{Errand, Job, Outcome};
+use super::pace::Grid;
+use super::watched::{Known, Watched};
+use crate::judge::{DriftStatus, Report, Severity, Verdict};
+use crate::ledger::{Fact, ServerState, Skip};
+use crate::outside::clock;
+use crate::words::{Moment, ServerName, printable};
+
+/// How long is waited at once: a timer's clock stands still while the machine is suspended.
+const STEP: Duration = Duration::from_secs(5);
+
+/// What a watcher is to watch.
+#[derive(Clone, Debug)]
+pub(super) struct Orders {
+    /// The server.
+    pub(super) server: Arc<Watched>,
+    /// When to probe it for the first time, since boot.
+    pub(super) first: Duration,
+}
+
+/// Watches one server until `stop`.
+pub(super) struct Watcher {
+    pub(super) fleet: Arc<Fleet>,
+    pub(super) name: ServerName,
+    pub(super) orders: watch::Receiver<Orders>,
+    pub(super) stop: watch::Receiver<bool>,
+    pub(super) desk: Arc<Desk>,
+    /// Held by who watches a server of this name: one that was taken out and put back may still have a
+    /// probe that is being ended.
+    pub(super) alone: Arc<Mutex<()>>,
+}
+
+/// Why a wait is over.
+enum Woken {
+    /// Nobody is to watch the server any more.
+    Stopped,
+    /// There are other orders.
+    Ordered,
+    /// It was held, and is not any more.
+    Resumed,
+    /// Somebody asked for a probe.
+    Asked,
+    /// A probe is due, since then.
+    Due(Instant),
+}
+
+/// A probe that is made.
+struct Made {
+    outcome: Outcome,
+    server: Arc<Watched>,
+    /// When it was to begin, since boot; time in suspension does not count.
+    served: Duration,
+    /// Nothing regular before that.
+    earliest: Duration,
+}
+
+impl Watcher {
+    pub(super) async fn run(mut self) {
+        let alone = Arc::clone(&self.alone);
+        let mut stop = self.stop.clone();
+        let _alone = tokio::select! {
+            biased;
+            _ = stop.wait_for(|stop| *stop) => return,
+            alone = alone.lock() => alone,
+        };
+        self.watch().await;
+        self.fleet.left(&self.name);
+    }
+
+    async fn watch(&mut self) {
+        let mut orders = self.orders.borrow_and_update().clone();
+        let mut due = orders.first;
+        let mut is_first = true;
+        loop {
+            let woken = self.wait(due).await;
+            let since = match woken {
+                Woken::Stopped => return,
+                Woken::Ordered => {
+                    orders = self.orders.borrow_and_update().clone();
+                    (due, is_first) = (orders.first, true);
+                    self.desk.renew();
+                    continue;
+                }
+                Woken::Resumed => {
+                    info!(server = self.name.as_str(), "probing is resumed");
+                    due = clock::up();
+                    continue;
+                }
+                Woken::Asked if !self.desk.is_wanted() => continue,
+                Woken::Asked => Instant::now(),
+                Woken::Due(since) => since,
+            };
+            let served = clock::up().saturating_sub(since.elapsed());
+            let grid = Grid::of(&self.name, orders.server.interval);
+            if self.is_held() {
+                self.desk.turn_away();
+                if let Woken::Due(_) = woken {
+                    due = self.pass_over(&grid, served);
+                }
+                continue;
+            }
+            let record = self.desk.begin();
+            let Some(outcome) = self.probe(&orders.server, since, record).await else { return };
+            let earliest = if is_first { served + orders.server.interval / 2 } else { Duration::ZERO };
+            let made = Made { outcome, server: Arc::clone(&orders.server), served, earliest };
+            let Some(next) = self.record(made, &grid) else { return };
+            (due, is_first) = (next, false);
+        }
+    }
+
+    fn is_held(&self) -> bool {
+        self.fleet.hub.snapshot().server(self.name.as_str()).is_some_and(|state| state.held.is_some())
+    }
+
+    /// Waits until `due`, or until something else is to be done.
+    async fn wait(&mut self, due: Duration) -> Woken {
+        let held = self.is_held();
+        let overdue = clock::up().saturating_sub(due);
+        let mut expected = Instant::now().checked_sub(overdue).unwrap_or_else(Instant::now);
+        loop {
+            let left = due.saturating_sub(clock::up());
+            if left.is_zero() {
+                return if *self.stop.borrow() { Woken::Stopped } else { Woken::Due(expected) };
+            }
+            if held && !self.is_held() {
+                return Woken::Resumed;
+            }
+            expected = Instant::now() + left;
+            tokio::select! {
+                biased;
+                _ = self.stop.wait_for(|stop| *stop) => return Woken::Stopped,
+                changed = self.orders.changed() => return if changed.is_ok() { Woken::Ordered } else { Woken::Stopped },
+                () = self.desk.asked() => return Woken::Asked,
+                () = self.fleet.hub.resumed(), if held => {}
+                () = sleep(left.min(STEP)) => {}
+            }
+        }
+    }
+
+    /// Passes over the point of the grid that was due at `served`, and those that have passed since, because
+    /// the server is held; returns when the next one is due.
+    fn pass_over(&self, grid: &Grid, served: Duration) -> Duration {
+        let now = clock::up();
+        self.fleet.hub.update_server(&self.name, |state| state.skip(Skip::PeerHarmed, 1 + grid.between(served, now)));
+        grid.jittered(grid.after(now))
+    }
+
+    /// Makes one probe, which was due at `due`; `None` if it was stopped before it was its turn.
+    async fn probe(&mut self, server: &Watched, due: Instant, record: bool) -> Option<Outcome> {
+        let waiting = self.fleet.lag.due(due);
+        let _place = tokio::select! {
+            biased;
+            _ = self.stop.wait_for(|stop| *stop) => return None,
+            place = Arc::clone(&self.fleet.places).acquire_owned() => place.ok()?,
+        };
+        let job = self.job(server, record)?;
+        self.fleet.hub.update(|snapshot| snapshot.sidecar.in_flight += 1);
+        let launched = Box::new(move || waiting.launched(Instant::now()));
+        let outcome = self.fleet.launchpad.probe_on(job, Errand { stop: self.stop.clone(), launched }).await;
+        if outcome.is_none() {
+            self.fleet.hub.update(|snapshot| snapshot.sidecar.in_flight -= 1);
+        }
+        outcome
+    }
+
+    fn job(&self, server: &Watched, record: bool) -> Option<Job> {
+        let snapshot = self.fleet.hub.snapshot();
+        let state = snapshot.server(self.name.as_str())?;
+        // Listing twice finds what is volatile: once at the start, and when something moved.
+        let moved = state.schema.changed.is_some() && state.schema.changed == state.last.as_ref().map(|(at, _)| *at);
+        let list_twice = state.probes == 0 || moved;
+        let known = Known { era: state.era, launched: state.launched, patience: state.patience() };
+        Some(Job {
+            name: self.name.clone(),
+            spec: Arc::clone(&server.spec),
+            plan: server.plan(known, list_twice),
+            rules: Arc::clone(&server.rules),
+            accepted: server.locked().or_else(|| state.schema.accepted.clone()),
+            record,
+            coexists: state.coexists,
+        })
+    }
+
+    /// Takes the outcome into what is known; returns when the next probe is due. `None` if nobody is to
+    /// watch the server any more: then its outcome is nobody's.
+    fn record(&self, made: Made, grid: &Grid) -> Option<Duration> {
+        let now = clock::now();
+        let Outcome { report, listed, recording } = made.outcome;
+        let report = Arc::new(report);
+        let overlaps = grid.between(made.served, now.up);
+        let recorded = self.fleet.hub.update(|snapshot| {
+            snapshot.sidecar.in_flight -= 1;
+            if *self.stop.borrow() {
+                return None;
+            }
+            let state = snapshot.server_mut(self.name.as_str())?;
+            let code_before = state.history.entries().last().and_then(|e| e.code);
+            let accepted = state.schema.accepted.clone();
+            let change = state.apply(Fact { report: Arc::clone(&report), at: now, listed });
+            self.fleet.hub.keep(state, accepted.as_ref());
+            let next = grid.next(now.up, state.course(), made.earliest);
+            state.expect(now, next.due.saturating_sub(now.up), next.backoff);
+            state.skip(Skip::Overlap, overlaps);
+            if self.orders.borrow().server.is_launched_unlike(&made.server) {
+                state.forget_launch();
+            }
+            Some((next.due, change, code_before))
+        });
+        let (due, change, code_before) = recorded?;
+        self.desk.end(recording, now.up);
+        if let Some(state) = self.fleet.hub.snapshot().server(self.name.as_str()) {
+            tell(state, change, code_before, &report, now);
+        }
+        Some(due)
+    }
+}
+
+/// What of an outcome is worth a line in the log: a change of what the server counts as, or of why it is
+/// not up, and that it is held from now on.
+fn tell(state: &ServerState, change: Option<Option<Verdict>>, code_before: Option<&str>, report: &Report, now: Moment) {
+    let code = state.history.entries().last().and_then(|e| e.code);
+    match change {
+        Some(before) => tell_change(state, before.map_or("not probed", Verdict::as_str), report, now),
+        // The same verdict for another reason is news too.
+        None if code != code_before && !report.verdict.is_up() => tell_change(state, report.verdict.as_str(), report, now),
+        None => {}
+    }
+    if state.schema.changed == Some(now) || state.probes == 1 && report.drift.status == DriftStatus::Differs {
+        tell_drift(state, report);
+    }
+    if let Some(held) = &state.held {
+        warn!(
+            server = state.name.as_str(),
+            why = held.why,
+            "probing is held, since it may be what ended a live copy; \
+             to resume it: restart, or POST /-/resume/{} (serve --enable-actions)",
+            state.name
+        );
+    }
+}
+
+fn tell_change(state: &ServerState, was: &str, report: &Report, now: Moment) {
+    let verdict = state.health(now).verdict().as_str();
+    let server = state.name.as_str();
+    let worst = report.findings.iter().filter(|f| f.severity > Severity::Info).max_by_key(|f| f.severity);
+    match worst {
+        None => info!(server, verdict, "{server}: {was} → {verdict}"),
+        Some(f) if report.verdict.is_up() => {
+            info!(server, verdict, code = f.code, "{server}: {was} → {verdict}: {}", f.message);
+        }
+        Some(f) => {
+            let evidence = printable(&f.evidence, 400);
+            warn!(server, verdict, code = f.code, evidence, "{server}: {was} → {verdict}: {}", f.message);
+        }
+    }
+}
+
+/// One line for each change of what a server lists.
+fn tell_drift(state: &ServerState, report: &Report) {
+    let drift = &report.drift;
+    let sha256 = state.schema.listed.as_ref().map(|listed| listed.digest.to_string());
+    let classes: Vec<&str> = drift.classes.keys().map(|class| class.as_str()).collect();
+    let bounded = |names: Vec<&str>| printable(&names.join(", "), 400);
+    let mut changed: Vec<&str> = drift.changed.iter().map(|c| c.tool.as_str()).collect();
+    changed.dedup();
+    warn!(
+        server = state.name.as_str(),
+        sha256,
+        status = drift.status.as_str(),
+        classes = classes.join(", "),
+        added = bounded(drift.added.iter().map(String::as_str).collect()),
+        removed = bounded(drift.removed.iter().map(String::as_str).collect()),
+        changed = bounded(changed),
+        upgrade = drift.upgrade,
+        "{}: what it lists has changed",
+        state.name
+    );
+}

@@ -1,0 +1,466 @@
+//! A fleet that changes while it is watched, and asks for probes outside of the schedule: in this process,
+//! with real servers.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests run programs, read clocks and panic")]
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use common::*;
+use stdiowatch::judge::Verdict;
+use stdiowatch::ledger::{Health, ServerState, Snapshot};
+use stdiowatch::outside::clock;
+use stdiowatch::outside::process::{GuardCommand, LaunchSpec};
+use stdiowatch::probe::EraChoice;
+use stdiowatch::protocol::Era;
+use stdiowatch::running::hub::Hub;
+use stdiowatch::running::reload::{self, Reloader};
+use stdiowatch::running::{Asked, Fleet, Launchpad, Watched};
+use stdiowatch::show::exposition::Format;
+use stdiowatch::show::scrape::Scrape;
+use stdiowatch::words::ServerName;
+use tokio::sync::watch;
+
+/// A directory of a test's own, removed with it.
+struct Dir(PathBuf);
+
+impl Dir {
+    fn new(name: &str) -> Dir {
+        let dir = std::env::temp_dir().join(format!("stdiowatch-reload-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        Dir(dir)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn server(name: &str, command: &str, args: &[&str], interval: u64) -> Watched {
+    let spec = LaunchSpec { command: command.to_owned(), args: args.iter().map(|a| (*a).to_owned()).collect(), ..LaunchSpec::default() };
+    let mut server = Watched::new(ServerName::new(name).unwrap(), spec, Duration::from_secs(interval));
+    server.times.eof_grace = Duration::from_millis(500);
+    server.times.term_grace = Duration::from_millis(500);
+    server
+}
+
+fn sample(name: &str, kind: &str, interval: u64) -> Watched {
+    server(name, PROGRAM, &["sample-server", kind], interval)
+}
+
+/// A server that writes a line to `log` at each launch, and then is a sample.
+fn logging(name: &str, kind: &str, log: &Path, interval: u64) -> Watched {
+    let script = format!("echo launched >> {}; exec {PROGRAM} sample-server {kind}", log.display());
+    server(name, "sh", &["-c", &script], interval)
+}
+
+fn launches(log: &Path) -> usize {
+    std::fs::read_to_string(log).unwrap_or_default().lines().count()
+}
+
+/// A fleet in this process, and the task that runs it.
+struct Running {
+    hub: Arc<Hub>,
+    fleet: Arc<Fleet>,
+    stop: watch::Sender<bool>,
+    run: tokio::task::JoinHandle<()>,
+}
+
+impl Running {
+    fn start() -> Running {
+        let (stop, stopped) = watch::channel(false);
+        let launchpad = Arc::new(Launchpad::start(GuardCommand::new(PROGRAM, ["guard"]), stopped.clone()).unwrap());
+        let hub = Arc::new(Hub::default());
+        let fleet = Fleet::new(Arc::clone(&hub), launchpad);
+        let run = tokio::spawn({
+            let fleet = Arc::clone(&fleet);
+            async move { fleet.run(stopped).await }
+        });
+        Running { hub, fleet, stop, run }
+    }
+
+    async fn end(self) {
+        self.stop.send_replace(true);
+        self.run.await.unwrap();
+    }
+
+    fn state(&self, name: &str) -> Arc<ServerState> {
+        Arc::clone(self.hub.snapshot().server(name).unwrap_or_else(|| panic!("no server {name}")))
+    }
+
+    fn probes(&self, name: &str) -> u64 {
+        self.state(name).probes
+    }
+
+    fn health(&self, name: &str) -> Health {
+        self.state(name).health(clock::now())
+    }
+
+    fn series(&self) -> String {
+        Scrape::new(self.hub.snapshot(), clock::now(), Vec::new(), Format::Text).text()
+    }
+}
+
+/// Asks again and again, leaving time to others, until there is an answer.
+async fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + LONG;
+    loop {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        assert!(Instant::now() < end, "never: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+fn block_on(test: impl Future<Output = ()>) {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test);
+}
+
+/// The servers whose name some series has.
+fn named(series: &str) -> BTreeSet<String> {
+    series.split("server=\"").skip(1).map(|rest| rest.split('"').next().unwrap().to_owned()).collect()
+}
+
+fn names(list: &[ServerName]) -> Vec<&str> {
+    list.iter().map(ServerName::as_str).collect()
+}
+
+#[test]
+fn what_stays_the_same_notices_nothing_and_what_goes_is_gone_at_once() {
+    block_on(async {
+        let running = Running::start();
+        let first = || vec![sample("a", "sound", 60), sample("b", "sound", 60), sample("c", "sound", 60)];
+        let changes = running.fleet.replace(first());
+        assert_eq!((names(&changes.added), changes.kept), (vec!["a", "b", "c"], 0));
+        assert_eq!(named(&running.series()), ["a", "b", "c"].map(str::to_owned).into(), "they are there at once");
+        until("the first round", || ["a", "b", "c"].iter().all(|n| running.probes(n) == 1).then_some(())).await;
+        until("readiness", || running.hub.snapshot().sidecar.first_round_done.then_some(())).await;
+        let kept = running.state("a");
+
+        // The same text again is no change at all.
+        let changes = running.fleet.replace(first());
+        assert_eq!((changes.added.len(), changes.removed.len(), changes.changed.len(), changes.kept), (0, 0, 0, 3));
+        assert!(Arc::ptr_eq(&kept, &running.state("a")));
+
+        let changes = running.fleet.replace(vec![sample("a", "sound", 60), sample("b", "sound", 3600), sample("d", "sound", 60)]);
+        assert_eq!((names(&changes.added), names(&changes.removed), names(&changes.changed), changes.kept), (vec!["d"], vec!["c"], vec!["b"], 1));
+        assert_eq!(changes.to_string(), "1 added, 1 removed, 1 changed, 1 unchanged");
+        let series = running.series();
+        assert_eq!(named(&series), ["a", "b", "d"].map(str::to_owned).into(), "in the same scrape");
+        for line in
+            ["stdiowatch_interval_seconds{server=\"b\"} 3600", "stdiowatch_probes_total{server=\"b\"} 1", "stdiowatch_probes_total{server=\"d\"} 0"]
+        {
+            assert!(series.lines().any(|l| l == line), "{line}");
+        }
+        assert!(Arc::ptr_eq(&kept, &running.state("a")));
+        assert!(running.hub.snapshot().sidecar.first_round_done, "it stays ready");
+        until("the changed one is probed again, and the new one", || (running.probes("b") == 2 && running.probes("d") == 1).then_some(())).await;
+        assert_eq!(running.probes("a"), 1);
+        assert_eq!(running.state("b").history.entries().count(), 2);
+
+        running.fleet.replace(Vec::new());
+        assert!(named(&running.series()).is_empty());
+        let stopped = Instant::now();
+        running.end().await;
+        assert!(stopped.elapsed() < Duration::from_secs(5));
+    });
+}
+
+#[test]
+fn a_fleet_of_none_is_ready() {
+    block_on(async {
+        let running = Running::start();
+        until("readiness", || running.hub.snapshot().sidecar.first_round_done.then_some(())).await;
+        running.end().await;
+    });
+}
+
+#[test]
+fn a_server_that_is_taken_out_is_ended_politely_and_its_outcome_dropped() {
+    let dir = Dir::new("polite");
+    let log = dir.path("log");
+    // Says how it was ended.
+    let script =
+        format!("trap 'echo term >> {log}; exit' TERM; echo up >> {log}; while read -r line; do :; done; echo eof >> {log}", log = log.display());
+    block_on(async {
+        let running = Running::start();
+        let mute = || server("mute", "sh", &["-c", &script], 60);
+        let written = || std::fs::read_to_string(&log).unwrap_or_default();
+        running.fleet.replace(vec![mute()]);
+        until("it runs", || (written() == "up\n").then_some(())).await;
+        running.fleet.replace(Vec::new());
+        assert!(running.hub.snapshot().servers.is_empty());
+        until("it was told by the end of its input", || (written() == "up\neof\n").then_some(())).await;
+        until("nothing is in flight", || (running.hub.snapshot().sidecar.in_flight == 0).then_some(())).await;
+        // Put back while its last probe is being ended, it waits for that.
+        running.fleet.replace(vec![mute()]);
+        until("it runs again", || (written() == "up\neof\nup\n").then_some(())).await;
+        running.fleet.replace(Vec::new());
+        running.fleet.replace(vec![mute()]);
+        until("one after the other", || (written() == "up\neof\nup\neof\nup\n").then_some(())).await;
+        assert_eq!((running.probes("mute"), running.hub.snapshot().sidecar.in_flight), (0, 1));
+        running.end().await;
+        assert_eq!(written(), "up\neof\nup\neof\nup\neof\n");
+    });
+}
+
+#[test]
+fn a_server_that_is_launched_in_another_way_keeps_its_counts_and_forgets_its_start() {
+    let dir = Dir::new("relaunched");
+    let log = dir.path("log");
+    block_on(async {
+        let running = Running::start();
+        running.fleet.replace(vec![logging("mine", "sound", &log, 3600)]);
+        until("a probe", || (running.probes("mine") == 1).then_some(())).await;
+        let before = running.state("mine");
+        assert!(before.launched && before.era.is_some());
+        running.fleet.replace(vec![sample("mine", "banner", 3600)]);
+        let state = running.state("mine");
+        assert_eq!((state.launched, state.era, state.probes), (false, None, 1));
+        assert!(running.health("mine").is_up(), "what was known is known until the probe that is coming");
+        until("it is probed as it is now", || (running.health("mine") == Health::Known(Verdict::Fail)).then_some(())).await;
+        let state = running.state("mine");
+        assert_eq!((state.probes, state.history.entries().count(), state.last_success), (2, 2, before.last_success));
+
+        // Changed while it is probed: the old way's outcome counts, and teaches nothing about the new one.
+        let slow = || Watched { interval: Duration::from_secs(1800), ..logging("mine", "slow", &log, 3600) };
+        running.fleet.replace(vec![slow()]);
+        until("it is being probed", || (running.hub.snapshot().sidecar.in_flight == 1).then_some(())).await;
+        running.fleet.replace(vec![sample("mine", "sound-modern", 3600)]);
+        until("the old way's outcome", || (running.probes("mine") == 3).then_some(())).await;
+        assert!(!running.state("mine").launched || running.probes("mine") > 3);
+        let modern = || running.state("mine").report().filter(|r| r.era.is_some_and(|era| era.as_str() == "modern")).map(|_| ());
+        until("the new way's", modern).await;
+        running.end().await;
+    });
+}
+
+#[test]
+fn thresholds_hold_through_a_whole_fleet() {
+    let dir = Dir::new("thresholds");
+    let broken = dir.path("broken");
+    let script = format!("if [ -e {} ]; then exit 7; fi; exec {PROGRAM} sample-server sound", broken.display());
+    block_on(async {
+        let running = Running::start();
+        let mut mine = server("mine", "sh", &["-c", &script], 1);
+        mine.thresholds.failure = 3;
+        mine.thresholds.success = 2;
+        running.fleet.replace(vec![mine.clone()]);
+        until("it is well", || running.health("mine").is_up().then_some(())).await;
+        std::fs::write(&broken, "").unwrap();
+        until("it counts as failing", || {
+            let state = running.state("mine");
+            let up = state.health(clock::now()).is_up();
+            assert_eq!(up, state.consecutive_failures < 3, "{} failures", state.consecutive_failures);
+            (!up).then_some(())
+        })
+        .await;
+        std::fs::remove_file(&broken).unwrap();
+        until("it counts as well again", || {
+            let state = running.state("mine");
+            let up = state.health(clock::now()).is_up();
+            assert_eq!(up, state.consecutive_successes >= 2, "{} successes", state.consecutive_successes);
+            up.then_some(())
+        })
+        .await;
+        running.end().await;
+    });
+}
+
+#[test]
+fn a_server_that_fell_is_tried_again_before_its_interval_is_over() {
+    let dir = Dir::new("fell");
+    let broken = dir.path("broken");
+    let script = format!("if [ -e {} ]; then exit 7; fi; exec {PROGRAM} sample-server sound", broken.display());
+    block_on(async {
+        let running = Running::start();
+        let watched = |interval| server("mine", "sh", &["-c", &script], interval);
+        running.fleet.replace(vec![watched(3600)]);
+        until("it is well", || running.health("mine").is_up().then_some(())).await;
+        std::fs::write(&broken, "").unwrap();
+        running.fleet.replace(vec![watched(3601)]);
+        until("it fell", || (running.health("mine") == Health::Known(Verdict::Fail)).then_some(())).await;
+        let fell = Instant::now();
+        std::fs::remove_file(&broken).unwrap();
+        until("it is well again", || running.health("mine").is_up().then_some(())).await;
+        assert!(fell.elapsed() > Duration::from_secs(9) && fell.elapsed() < Duration::from_secs(25), "{:?}", fell.elapsed());
+        running.end().await;
+    });
+}
+
+#[test]
+fn who_asks_shares_one_probe_and_is_answered_again_for_a_while() {
+    let dir = Dir::new("asked");
+    let log = dir.path("log");
+    block_on(async {
+        let running = Running::start();
+        // In a known era, so that each probe is one launch.
+        running.fleet.replace(vec![Watched { era: EraChoice::Fixed(Era::Legacy), ..logging("mine", "sound", &log, 3600) }]);
+        let ask = |record| {
+            let fleet = Arc::clone(&running.fleet);
+            tokio::spawn(async move { fleet.ask("mine", record, LONG).await })
+        };
+        // Those who ask while it is probed for the first time get that probe.
+        let asked: Vec<_> = (0..50).map(|_| ask(false)).collect();
+        for asked in asked {
+            assert!(matches!(asked.await.unwrap(), Asked::Probed(None)));
+        }
+        assert_eq!((launches(&log), running.probes("mine")), (1, 1));
+        assert!(matches!(ask(false).await.unwrap(), Asked::Again { age } if age < Duration::from_secs(5)));
+        assert_eq!(launches(&log), 1);
+        // Who wants to see it waits until it may be launched again.
+        let began = Instant::now();
+        let (one, two) = (ask(true), ask(true));
+        let (one, two) = (one.await.unwrap(), two.await.unwrap());
+        let (Asked::Probed(Some(one)), Asked::Probed(Some(two))) = (one, two) else { panic!("no recording") };
+        assert!(Arc::ptr_eq(&one, &two) && began.elapsed() > Duration::from_secs(3), "{:?}", began.elapsed());
+        assert!(one.happenings().count() > 5);
+        assert_eq!((launches(&log), running.probes("mine")), (2, 2));
+        assert!(matches!(running.fleet.ask("nobody", false, LONG).await, Asked::Nobody));
+        assert!(matches!(running.fleet.ask("no/name", false, LONG).await, Asked::Nobody));
+        running.end().await;
+    });
+}
+
+#[test]
+fn who_asks_too_impatiently_leaves_a_probe_that_goes_on() {
+    block_on(async {
+        let running = Running::start();
+        running.fleet.replace(vec![sample("slow", "slow", 3600)]);
+        assert!(matches!(running.fleet.ask("slow", false, Duration::from_millis(200)).await, Asked::Late));
+        assert_eq!(running.probes("slow"), 0);
+        until("it ends", || (running.probes("slow") == 1).then_some(())).await;
+        // One that is taken out meanwhile is nobody.
+        let fleet = Arc::clone(&running.fleet);
+        running.fleet.replace(vec![sample("mute", "mute", 3600)]);
+        let asked = tokio::spawn(async move { fleet.ask("mute", false, LONG).await });
+        until("it runs", || (running.hub.snapshot().sidecar.in_flight == 1).then_some(())).await;
+        running.fleet.replace(Vec::new());
+        assert!(matches!(asked.await.unwrap(), Asked::Nobody));
+        running.end().await;
+    });
+}
+
+#[test]
+fn a_bad_configuration_is_refused_whole() {
+    block_on(async {
+        let running = Running::start();
+        let told = Arc::new(parking_lot::Mutex::new(Vec::new()));
+        let count = Arc::new(AtomicUsize::new(0));
+        let load: reload::Load = {
+            let count = Arc::clone(&count);
+            Arc::new(move || match count.fetch_add(1, Ordering::SeqCst) {
+                0 => Ok(vec![sample("a", "sound", 60), sample("b", "sound", 60)]),
+                1 => Err("config.yaml:3:5: unknown key \"intervall\"".to_owned()),
+                2 => Ok(vec![sample("a", "sound", 60), sample("a", "sound", 60)]),
+                _ => Ok(vec![sample("b", "sound", 60)]),
+            })
+        };
+        let tell = Arc::clone(&told);
+        let reloader = Reloader::new(Arc::clone(&running.fleet), load, Box::new(move |accepted| tell.lock().push(accepted)));
+        assert_eq!(reloader.reload("test").await.unwrap().added.len(), 2);
+        let kept = running.hub.snapshot().servers.clone();
+        assert!(reloader.reload("test").await.unwrap_err().contains("intervall"));
+        assert_eq!(reloader.reload("test").await.unwrap_err(), "two servers are called \"a\"");
+        assert!(Arc::ptr_eq(&kept, &running.hub.snapshot().servers), "nothing has changed");
+        assert_eq!(names(&reloader.reload("test").await.unwrap().removed), ["a"]);
+        assert_eq!(*told.lock(), [true, false, false, true]);
+        running.end().await;
+    });
+}
+
+#[test]
+fn a_file_that_is_followed_is_read_again_when_it_changes() {
+    let dir = Dir::new("followed");
+    let file = dir.path("servers");
+    std::fs::write(&file, "a").unwrap();
+    block_on(async {
+        let running = Running::start();
+        let load: reload::Load = {
+            let file = file.clone();
+            Arc::new(move || {
+                Ok(std::fs::read_to_string(&file).map_err(|e| e.to_string())?.split(' ').map(|name| sample(name, "sound", 3600)).collect())
+            })
+        };
+        let used = reload::seen(std::slice::from_ref(&file));
+        running.fleet.replace(load().unwrap());
+        let reloader = Reloader::new(Arc::clone(&running.fleet), load, Box::new(|_| {}));
+        let (files, stopped) = (vec![file.clone()], running.stop.subscribe());
+        let following = tokio::spawn(async move { reloader.follow(files, used, stopped).await });
+        std::fs::write(&file, "a b").unwrap();
+        until("the new server", || running.hub.snapshot().server("b").map(|_| ())).await;
+        running.end().await;
+        following.await.unwrap();
+    });
+}
+
+/// Descriptors of this process.
+fn descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+#[test]
+#[ignore = "takes half a minute"]
+fn a_fleet_that_changes_all_the_time_loses_nothing() {
+    block_on(async {
+        let running = Running::start();
+        let round = |n: u64| {
+            let mut servers = vec![sample("steady", "sound", 1), sample("other", "sound", 1 + n % 2)];
+            servers
+                .extend((0..10).filter(|k| (k + n) % 3 != 0).map(|k| sample(&format!("s{k}"), if (k + n) % 5 == 0 { "mute" } else { "sound" }, 1)));
+            servers
+        };
+        running.fleet.replace(round(0));
+        until("the first probe", || (running.probes("steady") > 0).then_some(())).await;
+        let (began, before) = (Instant::now(), running.probes("steady"));
+        let mut level = 0;
+        let mut last = before;
+        for n in 0..150 {
+            let servers = round(n);
+            let wanted: BTreeSet<String> = servers.iter().map(|s| s.name.to_string()).collect();
+            running.fleet.replace(servers);
+            assert_eq!(named(&running.series()), wanted);
+            tokio::time::sleep(Duration::from_millis(137)).await;
+            let now = running.probes("steady");
+            assert!(now >= last, "a counter went back");
+            last = now;
+            if n == 20 {
+                level = descriptors();
+            }
+        }
+        let seconds = began.elapsed().as_secs();
+        let made = running.probes("steady") - before;
+        assert!(made + 3 >= seconds && made <= seconds + 3, "{made} probes in {seconds} s");
+        assert_eq!(running.state("steady").skipped.values().sum::<u64>(), 0);
+        running.fleet.replace(vec![sample("steady", "sound", 1)]);
+        until("the others have ended", || (running.hub.snapshot().sidecar.in_flight <= 1).then_some(())).await;
+        println!("{made} probes in {seconds} s; descriptors: {level} in the middle of it, {} at the end", descriptors());
+        assert!(descriptors() <= level);
+        running.end().await;
+    });
+}
+
+/// Many snapshots may be held at a time, by slow readers; a change copies a list, and never the servers in it.
+#[test]
+fn a_snapshot_that_is_held_does_not_change() {
+    let names = ["a", "b"].map(|n| ServerState::new(ServerName::new(n).unwrap(), sample("x", "sound", 60).terms()));
+    let hub = Hub::new(names.into());
+    let held: Arc<Snapshot> = hub.snapshot();
+    hub.update(|snapshot| snapshot.sidecar.in_flight += 1);
+    assert!(Arc::ptr_eq(&held.servers, &hub.snapshot().servers), "the list is shared");
+    hub.update_server(&ServerName::new("a").unwrap(), |state| state.probes = 7);
+    let now = hub.snapshot();
+    assert_eq!((held.servers[0].probes, now.servers[0].probes, held.sidecar.in_flight, now.sidecar.in_flight), (0, 7, 0, 1));
+    assert!(Arc::ptr_eq(&held.servers[1], &now.servers[1]));
+}
