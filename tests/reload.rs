@@ -417,8 +417,11 @@ fn a_fleet_that_changes_all_the_time_loses_nothing() {
         let running = Running::start();
         let round = |n: u64| {
             let mut servers = vec![sample("steady", "sound", 1), sample("other", "sound", 1 + n % 2)];
-            servers
-                .extend((0..10).filter(|k| (k + n) % 3 != 0).map(|k| sample(&format!("s{k}"), if (k + n) % 5 == 0 { "mute" } else { "sound" }, 1)));
+            servers.extend(
+                (0..10)
+                    .filter(|k| !(k + n).is_multiple_of(3))
+                    .map(|k| sample(&format!("s{k}"), if (k + n).is_multiple_of(5) { "mute" } else { "sound" }, 1)),
+            );
             servers
         };
         running.fleet.replace(round(0));

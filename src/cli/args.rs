@@ -34,7 +34,8 @@ pub(super) enum Command {
     /// Probe a server once, say what was seen, exit.
     ///
     /// Exit status: 0 the server passes (warnings allowed), 1 it fails, 2 usage or configuration
-    /// error, 3 nothing can be said about it (our own trouble).
+    /// error, 3 nothing can be said about it (our own trouble). With --format nagios those of a
+    /// monitoring plugin: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN and usage errors.
     Check(CheckArgs),
     /// Write down what a server lists, to be reviewed and compared with.
     ///
@@ -64,6 +65,22 @@ pub(super) enum Command {
         #[arg(default_value = "http://127.0.0.1:10779/health")]
         url: String,
     },
+    /// Print a completion script for a shell.
+    Completions {
+        /// For which shell.
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+    /// Print a manual page, in roff: `stdiowatch man | man -l -`.
+    Man {
+        /// Of this subcommand; of the whole program without one.
+        subcommand: Option<String>,
+    },
+    /// Copy this program into a directory, as an init container does for a container that lacks it.
+    CopySelf {
+        /// An existing directory; the copy is called stdiowatch there.
+        dir: PathBuf,
+    },
     /// End what a killed stdiowatch has left running. Started by stdiowatch itself.
     #[command(hide = true)]
     Guard,
@@ -79,13 +96,20 @@ pub(super) struct CheckArgs {
     /// Write the report to this file instead of to stdout.
     #[arg(short, long, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
-    /// Exit with 1 on warnings too.
+    /// Exit with 1 on warnings too; they are failures in JUnit's format and critical in Nagios'.
     #[arg(long)]
     pub(super) strict: bool,
     /// Classes of changes of the schema that are told, and weigh nothing: annotation, description,
     /// compatible, breaking.
     #[arg(long, value_name = "CLASS,…", value_delimiter = ',', value_parser = class)]
     pub(super) allow: Vec<ChangeClass>,
+    /// Say only what is wrong, and show no progress.
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub(super) quiet: bool,
+    /// Show on stderr what goes over the server's pipes, as it goes, with times, the values of --env
+    /// masked.
+    #[arg(short, long)]
+    pub(super) verbose: bool,
     /// Write everything that happens to this file, as JSON Lines: both directions, with times, the
     /// values of --env masked.
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
@@ -129,6 +153,22 @@ pub(super) enum Format {
     Human,
     /// One JSON object: {"format":1,"servers":[…]}.
     Json,
+    /// JUnit XML, for CI systems.
+    Junit,
+    /// Annotations for GitHub Actions, and a summary in the file that GITHUB_STEP_SUMMARY names.
+    Github,
+    /// A monitoring plugin's output, with its exit statuses, for Nagios and Icinga.
+    Nagios,
+}
+
+impl Format {
+    /// Whether these arguments, which could not be read, ask for this format.
+    pub(super) fn is_asked_for(self, args: impl IntoIterator<Item = std::ffi::OsString>) -> bool {
+        let ours: Vec<_> = args.into_iter().take_while(|arg| arg != "--").collect();
+        let name = self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+        let joined = format!("--format={name}");
+        ours.iter().any(|arg| *arg == *joined) || ours.windows(2).any(|two| two[0] == "--format" && two[1] == *name)
+    }
 }
 
 #[derive(Debug, Args)]

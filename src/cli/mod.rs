@@ -3,6 +3,7 @@
 mod args;
 mod call;
 mod check;
+mod copy_self;
 mod demo;
 mod diff;
 mod duration;
@@ -11,13 +12,16 @@ mod healthcheck;
 mod lock;
 mod lockfile;
 mod log;
+mod output;
 mod probing;
+mod reference;
 mod serve;
 mod signals;
+mod terminal;
 
 use std::process::ExitCode;
 
-use args::{Cli, Command};
+use args::{Cli, Command, Format};
 use clap::Parser as _;
 
 /// Runs the program.
@@ -42,6 +46,9 @@ pub fn run() -> ExitCode {
         Command::SampleServer { kind } => crate::sample::run(kind),
         Command::Explain { code } => explain::run(code.as_deref()),
         Command::Healthcheck { url } => healthcheck::run(&url),
+        Command::Completions { shell } => reference::completions(shell),
+        Command::Man { subcommand } => reference::man(subcommand.as_deref()),
+        Command::CopySelf { dir } => copy_self::run(&dir),
         Command::Guard => crate::outside::process::guard_main(),
     }
 }
@@ -51,6 +58,9 @@ fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         let _ = error.print();
         return ExitCode::SUCCESS;
+    }
+    if Format::Nagios.is_asked_for(std::env::args_os()) {
+        return unusable(&in_one_line(error));
     }
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let _ = error.print();
@@ -76,6 +86,12 @@ fn in_one_line(error: &clap::Error) -> String {
 
 /// The status of a usage or configuration error.
 const USAGE: u8 = 2;
+
+/// Says what is wrong to a monitoring system: on stdout, and as UNKNOWN, for a mistake of ours is not the server's.
+fn unusable(error: &str) -> ExitCode {
+    let _ = std::io::Write::write_all(&mut std::io::stdout(), crate::show::nagios::unusable(error).as_bytes());
+    ExitCode::from(crate::show::nagios::State::Unknown.exit_status())
+}
 
 /// Says what is wrong on stderr, in one line.
 fn complain(error: &anyhow::Error) -> ExitCode {

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::judge::{Environment, Finding, Listing, Reference, Report, Rules, Severity, Timings, Verdict, judge};
+use crate::judge::{
+    ChangeClass, Changed, Drift, DriftStatus, Environment, Finding, Listing, Reference, Report, Rules, Severity, Timings, Verdict, judge,
+};
 use crate::ledger::{Fact, ServerState, Sidecar, Snapshot, Terms};
 use crate::probe::{End, EndedBy, Exit, Launch, ListSeen, Observation, Peers, Phase, Swept, Usage};
 use crate::protocol::Era;
 use crate::protocol::json::Doc;
 use crate::protocol::mcp::{Greeting, ListKind, ServerInfo, read_list};
-use crate::words::{At, Moment, Redactor, ServerName};
+use crate::words::{At, Moment, ServerName};
 
 /// 2026-01-01T00:00:00Z, and a thousand seconds since the machine was booted, and `seconds` more.
 pub(super) fn at(seconds: u64) -> Moment {
@@ -64,11 +66,7 @@ fn launch(tool: &str) -> Launch {
     }
 }
 
-/// A probe with this verdict, which these findings are the reason of; it ends after `seconds`.
-pub(super) fn probe(server: &mut ServerState, verdict: Verdict, findings: Vec<Finding>, tool: &str, seconds: u64) {
-    let launch = launch(tool);
-    let (environment, redactor) = (Environment::default(), Redactor::default());
-    let listed = Listing::of(&launch, &environment);
+fn judged(name: &ServerName, launch: Launch, reference: Reference<'_>) -> Report {
     let observation = Observation {
         launches: vec![launch],
         judged: 0,
@@ -77,8 +75,54 @@ pub(super) fn probe(server: &mut ServerState, verdict: Verdict, findings: Vec<Fi
         peers: Peers::default(),
         container: None,
     };
-    let reference = Reference { accepted: server.schema.accepted.as_ref(), environment: &environment, redactor: &redactor };
-    let report = judge(&server.name, "2026-01-01T00:00:00Z".to_owned(), &observation, &Rules::default(), reference);
+    judge(name, "2026-01-01T00:00:00Z".to_owned(), &observation, &Rules::default(), reference)
+}
+
+/// A report that these findings are in; the worst makes its verdict.
+pub(super) fn report(name: &str, findings: Vec<Finding>) -> Report {
+    let verdict = Verdict::of(findings.iter().map(|f| f.severity).max().unwrap_or(Severity::Info));
+    Report { verdict, findings, ..judged(&ServerName::new(name).unwrap(), launch("echo"), Reference::nothing()) }
+}
+
+/// What a hostile server writes, as it would arrive if nobody had escaped it before.
+pub(super) const HOSTILE: &str = "\n::error::x\r##[add-mask]y\x1b[2J<script>&\"'|`]]>\u{ffff}\u{202e}[[ATTACHMENT|/etc/passwd]]%0A::notice::z";
+
+/// A report in which everything that a server can write is [`HOSTILE`].
+pub(super) fn hostile() -> Report {
+    let mut report =
+        report("evil | `x` <b>,:%", vec![finding("drift.changed", Severity::Fail, HOSTILE), finding("stdout.noise", Severity::Fail, HOSTILE)]);
+    report.findings[1].evidence = HOSTILE.to_owned();
+    report.stderr_tail = format!("{HOSTILE}\n::stop-commands::x\n   ::set-env name=a::b\n```\n</details>\n");
+    report.drift = drift(3);
+    report.drift.removed = vec![HOSTILE.to_owned()];
+    report.drift.changed[0].old = Some(HOSTILE.to_owned());
+    report.drift.changed[1].tool = HOSTILE.to_owned();
+    report
+}
+
+/// So many changes of descriptions, and one that breaks callers.
+pub(super) fn drift(changes: usize) -> Drift {
+    let changed = |n: usize| Changed {
+        tool: format!("tool{n}"),
+        path: "/description".to_owned(),
+        class: ChangeClass::Description,
+        what: "its description is another".to_owned(),
+        old: Some(r#""Echoes the message back""#.to_owned()),
+        new: Some(r#""Echoes a message back""#.to_owned()),
+    };
+    let mut all: Vec<Changed> = (0..changes).map(changed).collect();
+    let required =
+        Changed { path: "/inputSchema/required/0".to_owned(), class: ChangeClass::Breaking, what: "it is required now".to_owned(), ..changed(99) };
+    all.push(Changed { old: None, new: Some("\"name\"".to_owned()), ..required });
+    Drift { status: DriftStatus::Differs, added: vec!["fresh".to_owned()], removed: vec!["gone".to_owned()], changed: all, ..Drift::default() }
+}
+
+/// A probe with this verdict, which these findings are the reason of; it ends after `seconds`.
+pub(super) fn probe(server: &mut ServerState, verdict: Verdict, findings: Vec<Finding>, tool: &str, seconds: u64) {
+    let launch = launch(tool);
+    let listed = Listing::of(&launch, &Environment::default());
+    let reference = Reference { accepted: server.schema.accepted.as_ref(), ..Reference::nothing() };
+    let report = judged(&server.name, launch, reference);
     let reason = (verdict == Verdict::Fail).then_some(crate::judge::Reason::StdoutViolation);
     let timings = Timings { spawn_ms: Some(1.5), ..report.timings };
     let report = Arc::new(Report { verdict, reason, findings, timings, ..report });

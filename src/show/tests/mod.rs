@@ -1,6 +1,10 @@
 mod exposition;
 mod fixture;
+mod github;
 mod health;
+mod human;
+mod junit;
 mod metrics;
+mod nagios;
 mod page;
 mod parser;
