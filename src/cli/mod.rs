@@ -10,6 +10,7 @@ mod explain;
 mod healthcheck;
 mod log;
 mod output;
+mod progress;
 mod reference;
 mod serve;
 mod signals;

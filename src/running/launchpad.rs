@@ -17,11 +17,12 @@ use tokio::task::LocalSet;
 use tokio::time::sleep;
 
 use super::drive::drive;
+use super::onlooker::Onlooker;
 use crate::judge::{Baseline, Given, Report, Rules, Verdict, judge};
 use crate::outside::clock;
 use crate::outside::peers::PeerWatch;
 use crate::outside::process::{GuardCommand, Kin, LaunchSpec, Launcher};
-use crate::probe::{Peers, Plan, Recording, Tape};
+use crate::probe::{Machine, Peers, Plan, Recording, Tape};
 use crate::words::{ServerName, printable};
 
 /// How long a launch keeps others from starting, if no reply comes before. The start-up time of a
@@ -50,6 +51,8 @@ pub struct Job {
     pub record: bool,
     /// A probe has succeeded beside a live copy of the server before.
     pub coexists: bool,
+    /// Who looks on.
+    pub onlooker: Onlooker,
 }
 
 /// What came of it.
@@ -169,9 +172,19 @@ impl Pad {
         let mut kin = self.peers.borrow_mut().before(&job.name, &job.spec, &self.launcher);
         let started = clock::now();
         let plan = Arc::new(job.plan);
-        let mut tape = job.record.then(|| Tape::new(Arc::clone(&plan.redactor)));
+        let Onlooker { mut waits, hears } = job.onlooker;
+        let mut tape = (job.record || hears.is_some()).then(|| Tape::new(Arc::clone(&plan.redactor)).heard_by(hears, job.record));
+        let look = |machine: &Machine, now| {
+            // Its start-up time is no longer at stake.
+            if machine.has_reply() {
+                permit.take();
+            }
+            if let (Some(waits), Some(pending)) = (&mut waits, machine.pending()) {
+                waits(now, pending);
+            }
+        };
         let stop = self.stop.clone();
-        let mut observation = drive(&self.launcher, Arc::clone(&plan), &job.spec, stop, tape.as_mut(), || drop(permit.take()), &mut kin).await;
+        let mut observation = drive(&self.launcher, Arc::clone(&plan), &job.spec, stop, tape.as_mut(), look, &mut kin).await;
         observation.peers = self.peers(&job.name, kin, job.coexists).await;
         let judged = |observation: &_| judge(&job.name, started.rfc3339(), observation, &job.rules, job.baseline.as_deref());
         let mut report = judged(&observation);
@@ -185,7 +198,8 @@ impl Pad {
         report.mask(&plan.redactor);
         let listed = observation.judged().and_then(Baseline::of);
         let peers = observation.peers;
-        let recording = tape.map(|tape| Recording::new(report.server.clone(), report.started_at.clone(), Plan::clone(&plan), peers, tape));
+        let recording =
+            tape.filter(|_| job.record).map(|tape| Recording::new(report.server.clone(), report.started_at.clone(), Plan::clone(&plan), peers, tape));
         Outcome { report, listed, recording }
     }
 

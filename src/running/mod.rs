@@ -4,10 +4,12 @@
 mod drive;
 pub mod hub;
 mod launchpad;
+mod onlooker;
 mod schedule;
 mod watched;
 
 pub use drive::drive;
 pub use launchpad::{Job, Launchpad, Outcome};
+pub use onlooker::{Onlooker, Waits};
 pub use schedule::watch;
 pub use watched::{Known, Watched};

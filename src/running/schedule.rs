@@ -15,6 +15,7 @@ use tracing::{info, warn};
 
 use super::hub::Hub;
 use super::launchpad::{Job, Launchpad, Outcome};
+use super::onlooker::Onlooker;
 use super::watched::{Known, Watched};
 use crate::judge::{Report, Severity, Verdict};
 use crate::ledger::{Fact, ServerState, Skip};
@@ -163,6 +164,7 @@ impl Watcher {
             baseline: state.baseline.clone(),
             record: false,
             coexists: state.coexists,
+            onlooker: Onlooker::default(),
         })
     }
 

@@ -13,9 +13,11 @@ pub mod junit;
 pub mod metrics;
 pub mod nagios;
 pub mod page;
+pub mod progress;
 pub mod scrape;
 mod state;
 mod told;
+pub mod transcript;
 mod unmistakable;
 
 #[cfg(test)]
