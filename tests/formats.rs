@@ -85,6 +85,10 @@ fn github_is_told_and_obeys_nobody_else() {
     assert_eq!(Run::new().command(&args).env("GITHUB_STEP_SUMMARY", &summary).output().unwrap().status.code(), Some(1));
     assert_eq!(fs::metadata(&summary).unwrap().len(), 1 << 20);
     assert_eq!(Run::new().command(&args).env_remove("GITHUB_STEP_SUMMARY").output().unwrap().status.code(), Some(1));
+    let trace = dir.join("launched");
+    let args = ["check", "--format", "github", "--", "touch", trace.to_str().unwrap()];
+    let output = Run::new().command(&args).env("GITHUB_STEP_SUMMARY", "/no/such/dir/file").output().unwrap();
+    assert!(output.status.code() == Some(2) && !trace.exists(), "{}", String::from_utf8_lossy(&output.stderr));
     fs::remove_dir_all(dir).unwrap();
 }
 

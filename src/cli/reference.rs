@@ -4,25 +4,17 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, anyhow};
-use clap::{Command, CommandFactory as _};
+use clap::CommandFactory as _;
 use clap_complete::Shell;
 use clap_mangen::Man;
 
 use super::args::Cli;
 use super::complain;
 
-/// The command line without what is hidden: some of the scripts would name that too.
-fn shown() -> Command {
-    let whole = Cli::command();
-    let subcommands: Vec<Command> = whole.get_subcommands().filter(|sub| !sub.is_hide_set()).cloned().collect();
-    let about = whole.get_about().cloned().unwrap_or_default();
-    Command::new("stdiowatch").version(env!("CARGO_PKG_VERSION")).about(about).subcommands(subcommands)
-}
-
 /// A completion script for `shell`, on stdout.
 pub(super) fn completions(shell: Shell) -> ExitCode {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut shown(), "stdiowatch", &mut script);
+    clap_complete::generate(shell, &mut Cli::command(), "stdiowatch", &mut script);
     print(&script)
 }
 
@@ -35,7 +27,7 @@ pub(super) fn man(subcommand: Option<&str>) -> ExitCode {
 }
 
 fn page(subcommand: Option<&str>) -> anyhow::Result<Vec<u8>> {
-    let mut command = shown();
+    let mut command = Cli::command();
     command.build();
     let command = match subcommand {
         None => command,
