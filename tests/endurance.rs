@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use common::*;
 use stdiowatch::judge::{Rules, Verdict};
 use stdiowatch::outside::process::{GuardCommand, LaunchSpec};
-use stdiowatch::running::{Job, Known, Launchpad, Watched};
+use stdiowatch::running::{Job, Known, Launchpad, Onlooker, Watched};
 use stdiowatch::words::ServerName;
 use tokio::sync::watch;
 
@@ -38,6 +38,7 @@ fn job(kind: &str) -> Job {
         accepted: None,
         record: false,
         coexists: false,
+        onlooker: Onlooker::default(),
     }
 }
 

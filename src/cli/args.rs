@@ -81,9 +81,6 @@ pub(super) enum Command {
         /// An existing directory; the copy is called stdiowatch there.
         dir: PathBuf,
     },
-    /// End what a killed stdiowatch has left running. Started by stdiowatch itself.
-    #[command(hide = true)]
-    Guard,
 }
 
 #[derive(Debug, Args)]

@@ -1,21 +1,20 @@
 //! `stdiowatch check`: probe once, say what was seen, exit.
 
+use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
-use tokio::sync::watch;
 
 use super::args::{CheckArgs, Format};
 use super::lockfile;
 use super::output::{Checked, Output, create};
-use super::signals::Signals;
+use super::probing::{Manner, Probed, probe_all};
 use super::{complain, unusable};
 use crate::judge::{Accepted, Listing, Reference, Source, judge};
-use crate::outside::process::GuardCommand;
-use crate::probe::{Plan, Recording};
-use crate::running::{Job, Known, Launchpad, Outcome, Watched};
+use crate::probe::Recording;
 use crate::words::ServerName;
 
 pub(super) fn run(args: CheckArgs) -> ExitCode {
@@ -31,22 +30,28 @@ fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
         let output = Output::open(args)?;
         return output.write(vec![replayed(path, args)?]);
     }
-    let mut server = args.server.watched(std::time::Duration::from_secs(60))?;
-    Arc::make_mut(&mut server.rules).allowed.extend(&args.allow);
-    lockfile::load(std::slice::from_mut(&mut server))?;
+    let mut servers = vec![args.server.watched(Duration::from_secs(60))?];
+    lockfile::load(&mut servers)?;
+    for server in &mut servers {
+        Arc::make_mut(&mut server.rules).allowed.extend(&args.allow);
+    }
     let output = Output::open(args)?;
     let record = args.record.as_deref().map(create).transpose()?;
-    let plan = server.plan(Known::default(), true);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
-    let (outcome, signal) = runtime.block_on(probe(&server, plan.clone(), record.is_some()))?;
-    if let (Some(mut file), Some(recording)) = (record, outcome.recording) {
-        std::io::Write::write_all(&mut file, recording.to_lines().as_bytes()).context("cannot write the recording")?;
+    let (probed, signal) = probe_all(&servers, Manner { record: record.is_some(), quiet: args.quiet, verbose: args.verbose })?;
+    let mut checked = Vec::new();
+    let mut recordings = String::new();
+    for Probed { place, plan, outcome } in probed {
+        recordings.extend(outcome.recording.map(|recording| recording.to_lines()));
+        let mut report = outcome.report;
+        if let Some(listing) = &outcome.listed {
+            report.add_items(listing, &servers[place].redactor());
+        }
+        checked.push(Checked { report, plan, rules: Arc::clone(&servers[place].rules) });
     }
-    let mut report = outcome.report;
-    if let Some(listing) = &outcome.listed {
-        report.add_items(listing, &server.redactor());
+    if let Some(mut file) = record {
+        file.write_all(recordings.as_bytes()).context("cannot write the recording")?;
     }
-    let status = output.write(vec![Checked { report, plan, rules: server.rules }])?;
+    let status = output.write(checked)?;
     Ok(match signal {
         // As a shell reports a command that a signal ended.
         Some(number) => ExitCode::from(128u8.saturating_add(number)),
@@ -73,30 +78,4 @@ fn replayed(path: &Path, args: &CheckArgs) -> anyhow::Result<Checked> {
         report.add_items(&listing, reference.redactor);
     }
     Ok(Checked { report, plan: recording.plan, rules: Arc::new(rules) })
-}
-
-/// Probes the server. A signal ends the probe politely; its number is returned.
-async fn probe(server: &Watched, plan: Plan, record: bool) -> anyhow::Result<(Outcome, Option<u8>)> {
-    let mut signals = Signals::catch()?;
-    let (stop, stopped) = watch::channel(false);
-    let launchpad = Launchpad::start(GuardCommand::own(), stopped).context("cannot launch anything")?;
-    let job = Job {
-        name: server.name.clone(),
-        spec: Arc::clone(&server.spec),
-        plan,
-        rules: Arc::clone(&server.rules),
-        accepted: server.locked(),
-        record,
-        coexists: false,
-    };
-    let mut probe = std::pin::pin!(launchpad.probe(job));
-    let mut caught = None;
-    loop {
-        let (_, number) = tokio::select! {
-            outcome = &mut probe => return Ok((outcome.context("the launching thread ended")?, caught)),
-            signal = signals.next() => signal,
-        };
-        caught.get_or_insert(number);
-        let _ = stop.send(true);
-    }
 }

@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use super::args::LockArgs;
 use super::complain;
 use super::lockfile::{self, shown};
-use super::probing::probe_all;
+use super::probing::{Manner, Probed, probe_all};
 use crate::judge::{DriftStatus, Listing, LockFile, Verdict, between};
 use crate::protocol::mcp::ListKind;
 use crate::running::{Outcome, Watched};
@@ -39,12 +39,13 @@ fn lock(args: &LockArgs) -> anyhow::Result<ExitCode> {
         }
         server.schema.lock = Some(path);
     }
-    let (outcomes, signal) = probe_all(&servers, false)?;
+    let (outcomes, signal) = probe_all(&servers, Manner::default())?;
     if let Some(number) = signal {
         return Ok(ExitCode::from(128u8.saturating_add(number)));
     }
     let mut worst = 0;
-    for (server, outcome) in servers.iter().zip(outcomes) {
+    for Probed { place, outcome, .. } in outcomes {
+        let server = &servers[place];
         match lockable(server, outcome) {
             Ok(listing) => {
                 let path = server.schema.lock.as_deref().unwrap_or(Path::new(DEFAULT));

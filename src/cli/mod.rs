@@ -14,6 +14,7 @@ mod lockfile;
 mod log;
 mod output;
 mod probing;
+mod progress;
 mod reference;
 mod serve;
 mod signals;
@@ -34,6 +35,11 @@ pub fn run() -> ExitCode {
     if let Some(code) = crate::outside::process::browser_main() {
         return code;
     }
+    // Which ends what a killed stdiowatch has left running. Started by stdiowatch itself, and there for as long as it is:
+    // before the parser is made, which would take more memory than all else it does.
+    if std::env::args_os().skip(1).eq(["guard"]) {
+        return crate::outside::process::guard_main();
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
@@ -49,7 +55,6 @@ pub fn run() -> ExitCode {
         Command::Completions { shell } => reference::completions(shell),
         Command::Man { subcommand } => reference::man(subcommand.as_deref()),
         Command::CopySelf { dir } => copy_self::run(&dir),
-        Command::Guard => crate::outside::process::guard_main(),
     }
 }
 

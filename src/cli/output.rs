@@ -1,5 +1,6 @@
 //! Where `check`'s reports go, in which format, and the exit status that they make.
 
+use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
@@ -34,21 +35,27 @@ struct Document<'r> {
 pub(super) struct Output<'a> {
     args: &'a CheckArgs,
     /// `None` for stdout.
-    file: Option<std::fs::File>,
+    file: Option<File>,
+    /// The summary of GitHub's step, if there is one to write to.
+    summary: Option<File>,
 }
+
+/// No line is longer on a terminal, in columns: a wider one is read no better.
+const WIDEST: usize = 100;
 
 impl Output<'_> {
     /// Opens the output before anything is launched: an error here costs nothing.
     pub(super) fn open(args: &CheckArgs) -> anyhow::Result<Output<'_>> {
-        Ok(Output { args, file: args.output.as_deref().map(create).transpose()? })
+        let summary = if args.format == Format::Github { step_summary()? } else { None };
+        Ok(Output { args, file: args.output.as_deref().map(create).transpose()?, summary })
     }
 
     /// Writes the reports, and says with what to exit.
     pub(super) fn write(self, checked: Vec<Checked>) -> anyhow::Result<ExitCode> {
-        let Output { args, file } = self;
+        let Output { args, file, summary } = self;
         let stdout = std::io::stdout();
         let look = match &file {
-            None => Look { colours: terminal::has_colours(&stdout), width: terminal::width(&stdout), quiet: args.quiet },
+            None => Look { colours: terminal::has_colours(&stdout), width: terminal::width(&stdout).map(|w| w.min(WIDEST)), quiet: args.quiet },
             Some(_) => Look { quiet: args.quiet, ..Look::default() },
         };
         let (reports, made): (Vec<Report>, Vec<_>) = checked.into_iter().map(|c| (c.report, (c.plan, c.rules))).unzip();
@@ -56,10 +63,7 @@ impl Output<'_> {
             Format::Human => human::reports(&reports, look),
             Format::Json => json(&reports)?,
             Format::Junit => junit::document(&reports, args.strict).context("cannot write the report")?,
-            Format::Github => {
-                summarise(&reports)?;
-                github::annotations(&reports)
-            }
+            Format::Github => github::annotations(&reports),
             Format::Nagios => {
                 let probed: Vec<Probed<'_>> = reports.iter().zip(&made).map(|(report, (plan, rules))| Probed { report, plan, rules }).collect();
                 nagios::output(&probed, args.strict)
@@ -69,12 +73,15 @@ impl Output<'_> {
             None => print(&mut stdout.lock(), &text)?,
             Some(mut file) => print(&mut file, &text)?,
         }
+        if let Some(summary) = summary {
+            summarise(summary, &reports).context("cannot write the step summary")?;
+        }
         Ok(ExitCode::from(exit_status(&reports, args)))
     }
 }
 
-pub(super) fn create(path: &Path) -> anyhow::Result<std::fs::File> {
-    std::fs::File::create(path).with_context(|| format!("cannot write {}", printable(&path.to_string_lossy(), 300)))
+pub(super) fn create(path: &Path) -> anyhow::Result<File> {
+    File::create(path).with_context(|| format!("cannot write {}", printable(&path.to_string_lossy(), 300)))
 }
 
 fn print(out: &mut dyn Write, text: &str) -> anyhow::Result<()> {
@@ -91,15 +98,17 @@ fn json(reports: &[Report]) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// Adds a summary to the step's, if GitHub has named a file for it. What other commands of the step have written
-/// there counts towards its size.
-fn summarise(reports: &[Report]) -> anyhow::Result<()> {
-    let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) else { return Ok(()) };
-    let shown = || format!("cannot write the step summary to {}", printable(&path.to_string_lossy(), 300));
-    let mut file = std::fs::OpenOptions::new().append(true).create(true).open(&path).with_context(shown)?;
-    let there = file.metadata().with_context(shown)?.len();
-    let room = github::MAX_SUMMARY.saturating_sub(usize::try_from(there).unwrap_or(usize::MAX));
-    file.write_all(github::summary(reports, room).as_bytes()).with_context(shown)
+/// The file that GitHub has named for the step's summary, if it has.
+fn step_summary() -> anyhow::Result<Option<File>> {
+    let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) else { return Ok(None) };
+    let opened = File::options().append(true).create(true).open(&path);
+    opened.map(Some).with_context(|| format!("cannot write the step summary to {}", printable(&path.to_string_lossy(), 300)))
+}
+
+/// Adds ours to the step's summary. What other commands of the step have written there counts towards its size.
+fn summarise(mut summary: File, reports: &[Report]) -> std::io::Result<()> {
+    let there = usize::try_from(summary.metadata()?.len()).unwrap_or(usize::MAX);
+    summary.write_all(github::summary(reports, github::MAX_SUMMARY.saturating_sub(there)).as_bytes())
 }
 
 /// The status that the verdicts make.

@@ -4,59 +4,89 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use tokio::sync::watch;
-use tokio::task::LocalSet;
+use tokio::task::JoinSet;
 
+use super::progress::Progress;
 use super::signals::Signals;
 use crate::outside::process::GuardCommand;
-use crate::running::{Job, Known, Launchpad, Outcome, Watched};
+use crate::probe::Plan;
+use crate::running::{Job, Known, Launchpad, Onlooker, Outcome, Watched};
 
-/// Probes all of `servers` at once, as far as there are cores to start them on; the outcomes come in
-/// the order of the servers. A signal ends all the probes politely; its number is returned.
+/// How many servers are probed at the same time: a probe mostly waits, and a host has to hold what it waits for.
+const AT_ONCE: usize = 8;
+
+/// How the probes are made.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Manner {
+    /// Record them.
+    pub(super) record: bool,
+    /// Show no progress.
+    pub(super) quiet: bool,
+    /// Show what goes over the servers' pipes.
+    pub(super) verbose: bool,
+}
+
+/// A probe that was made.
+pub(super) struct Probed {
+    /// Of which server: an index.
+    pub(super) place: usize,
+    pub(super) plan: Plan,
+    pub(super) outcome: Outcome,
+}
+
+/// Probes the servers, some at a time. A signal ends the probes that are running politely, and no more begin; its number
+/// is returned, with the outcomes that there are, in the servers' order.
 ///
 /// # Errors
 ///
 /// When nothing can be launched at all.
-pub(super) fn probe_all(servers: &[Watched], record: bool) -> anyhow::Result<(Vec<Outcome>, Option<u8>)> {
+pub(super) fn probe_all(servers: &[Watched], manner: Manner) -> anyhow::Result<(Vec<Probed>, Option<u8>)> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
-    LocalSet::new().block_on(&runtime, probe(servers, record))
+    runtime.block_on(probe(servers, manner))
 }
 
-async fn probe(servers: &[Watched], record: bool) -> anyhow::Result<(Vec<Outcome>, Option<u8>)> {
+async fn probe(servers: &[Watched], manner: Manner) -> anyhow::Result<(Vec<Probed>, Option<u8>)> {
     let mut signals = Signals::catch()?;
     let (stop, stopped) = watch::channel(false);
     let launchpad = Arc::new(Launchpad::start(GuardCommand::own(), stopped).context("cannot launch anything")?);
-    let mut probes = Vec::new();
-    for server in servers {
-        let (launchpad, job) = (Arc::clone(&launchpad), job(server, record));
-        probes.push(tokio::task::spawn_local(async move { launchpad.probe(job).await }));
-    }
-    let mut all = std::pin::pin!(async {
-        let mut outcomes = Vec::new();
-        for probe in probes {
-            outcomes.push(probe.await.ok().flatten().context("the launching thread ended")?);
-        }
-        Ok(outcomes)
-    });
+    let mut progress = Progress::new(servers.iter().map(|s| s.name.clone()), manner.quiet, manner.verbose);
+    let mut waiting = servers.iter().enumerate();
+    let mut running: JoinSet<Option<Probed>> = JoinSet::new();
+    let mut probed = Vec::new();
     let mut caught = None;
     loop {
-        let (_, number) = tokio::select! {
-            outcomes = &mut all => return outcomes.map(|outcomes| (outcomes, caught)),
-            signal = signals.next() => signal,
-        };
-        caught.get_or_insert(number);
-        let _ = stop.send(true);
+        while running.len() < AT_ONCE
+            && caught.is_none()
+            && let Some((place, server)) = waiting.next()
+        {
+            let plan = server.plan(Known::default(), true);
+            let job = job(server, plan.clone(), manner.record, progress.begins(place));
+            let launchpad = Arc::clone(&launchpad);
+            running.spawn(async move { Some(Probed { place, plan, outcome: launchpad.probe(job).await? }) });
+        }
+        tokio::select! {
+            over = running.join_next() => match over {
+                None => break,
+                Some(over) => {
+                    let over = over.ok().flatten().context("the launching thread ended")?;
+                    progress.ends(over.place);
+                    probed.push(over);
+                }
+            },
+            (_, number) = signals.next() => {
+                caught.get_or_insert(number);
+                let _ = stop.send(true);
+            }
+            () = progress.turn() => {}
+        }
     }
+    progress.end();
+    probed.sort_by_key(|probed| probed.place);
+    Ok((probed, caught))
 }
 
 /// The first probe of a server of which nothing is known.
-fn job(server: &Watched, record: bool) -> Job {
-    Job {
-        name: server.name.clone(),
-        spec: Arc::clone(&server.spec),
-        plan: server.plan(Known::default(), true),
-        rules: Arc::clone(&server.rules),
-        accepted: server.locked(),
-        record,
-        coexists: false,
-    }
+fn job(server: &Watched, plan: Plan, record: bool, onlooker: Onlooker) -> Job {
+    let (name, spec, rules) = (server.name.clone(), Arc::clone(&server.spec), Arc::clone(&server.rules));
+    Job { name, spec, plan, rules, accepted: server.locked(), record, coexists: false, onlooker }
 }

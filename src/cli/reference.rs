@@ -32,7 +32,7 @@ fn page(subcommand: Option<&str>) -> anyhow::Result<Vec<u8>> {
     let command = match subcommand {
         None => command,
         Some(name) => {
-            let found = command.get_subcommands().find(|sub| sub.get_name() == name && !sub.is_hide_set());
+            let found = command.get_subcommands().find(|sub| sub.get_name() == name);
             let found = found.ok_or_else(|| anyhow!("there is no subcommand \"{}\"", crate::words::printable(name, 60)))?;
             found.clone().version(env!("CARGO_PKG_VERSION"))
         }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::ladder::{Ladder, Step};
 use super::lists::{Lists, Next, Noted};
 use super::log::Log;
-use super::machine::{Effect, Input};
+use super::machine::{Effect, Input, Pending, Wait};
 use super::observation::{Asked, End, EndedBy, Io, Launch, Limit, Phase, Timeout, What};
 use super::plan::Plan;
 use super::process::{Exit, LaunchError, Swept, Usage};
@@ -226,6 +226,23 @@ impl Session {
             Stage::Launching | Stage::Sweeping | Stage::Over => return None,
         };
         Some(own.min(self.bounds.cut).min(self.exit_by.unwrap_or(own)))
+    }
+
+    /// What is being waited for.
+    pub(super) fn pending(&self) -> Option<Pending> {
+        let until = self.deadline()?;
+        let (wait, since) = match &self.stage {
+            // As its time is measured.
+            Stage::Waiting(waiting) if waiting.asked.phase() == Phase::Handshake => (Wait::Reply(waiting.asked), self.started),
+            Stage::Waiting(waiting) => (Wait::Reply(waiting.asked), waiting.since),
+            Stage::AwaitingTools(until) => (Wait::Tools, At::after(until.elapsed().saturating_sub(self.plan.times.late_tools))),
+            Stage::Leaving(ladder) => match self.stdin {
+                Stdin::Closed(closed) => (Wait::End(ladder.ended_by()), closed),
+                Stdin::Open | Stdin::Broken => return None,
+            },
+            Stage::Launching | Stage::Sweeping | Stage::Over => return None,
+        };
+        Some(Pending { wait, since, until })
     }
 
     /// Does what is due at `now`.

@@ -17,11 +17,12 @@ use tokio::task::LocalSet;
 use tokio::time::sleep;
 
 use super::drive::drive;
+use super::onlooker::Onlooker;
 use crate::judge::{Accepted, Given, Listing, Reference, Report, Rules, Verdict, judge};
 use crate::outside::clock;
 use crate::outside::peers::PeerWatch;
 use crate::outside::process::{GuardCommand, Kin, LaunchSpec, Launcher};
-use crate::probe::{Peers, Plan, Recording, Tape};
+use crate::probe::{Machine, Peers, Plan, Recording, Tape};
 use crate::words::{ServerName, printable};
 
 /// How long a launch keeps others from starting, if no reply comes before. The start-up time of a
@@ -53,6 +54,8 @@ pub struct Job {
     pub record: bool,
     /// A probe has succeeded beside a live copy of the server before.
     pub coexists: bool,
+    /// Who looks on.
+    pub onlooker: Onlooker,
 }
 
 /// What came of it.
@@ -215,8 +218,18 @@ impl Pad {
         let mut kin = self.peers.borrow_mut().before(&job.name, &job.spec, &self.launcher);
         let started = clock::now();
         let plan = Arc::new(job.plan);
-        let mut tape = job.record.then(|| Tape::with_room(Arc::clone(&plan.redactor), room));
-        let mut observation = drive(&self.launcher, Arc::clone(&plan), &job.spec, stop, tape.as_mut(), || drop(permit.take()), &mut kin).await;
+        let Onlooker { mut waits, hears } = job.onlooker;
+        let mut tape = (job.record || hears.is_some()).then(|| Tape::with_room(Arc::clone(&plan.redactor), room).heard_by(hears, job.record));
+        let look = |machine: &Machine, now| {
+            // Its start-up time is no longer at stake.
+            if machine.has_reply() {
+                permit.take();
+            }
+            if let (Some(waits), Some(pending)) = (&mut waits, machine.pending()) {
+                waits(now, pending);
+            }
+        };
+        let mut observation = drive(&self.launcher, Arc::clone(&plan), &job.spec, stop, tape.as_mut(), look, &mut kin).await;
         observation.peers = self.peers(&job.name, kin, job.coexists).await;
         let environment = job.spec.configured(&job.name);
         let reference = Reference { accepted: job.accepted.as_ref(), environment: &environment, redactor: &plan.redactor };
@@ -231,7 +244,8 @@ impl Pad {
         report.name_withheld(|name| std::env::var_os(name).is_some());
         let listed = observation.judged().and_then(|launch| Listing::of(launch, &environment));
         let peers = observation.peers;
-        let recording = tape.map(|tape| Recording::new(report.server.clone(), report.started_at.clone(), Plan::clone(&plan), peers, tape));
+        let recording =
+            tape.filter(|_| job.record).map(|tape| Recording::new(report.server.clone(), report.started_at.clone(), Plan::clone(&plan), peers, tape));
         Some(Outcome { report, listed, recording })
     }
 

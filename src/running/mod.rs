@@ -9,6 +9,7 @@
 //! desk       where a server can be asked for a probe outside of its schedule
 //! lag        how late probes are launched
 //! launchpad  the thread on which every server is launched
+//! onlooker   somebody at a terminal
 //! drive      one probe: machine × process
 //! reload     reading the configuration again
 //! hub        the single writer of what is known
@@ -21,6 +22,7 @@ pub mod hub;
 pub mod keeper;
 mod lag;
 mod launchpad;
+mod onlooker;
 pub mod pace;
 pub mod reload;
 mod watched;
@@ -29,4 +31,5 @@ mod watcher;
 pub use drive::drive;
 pub use fleet::{Asked, Changes, Fleet};
 pub use launchpad::{Errand, Job, Launchpad, Outcome};
+pub use onlooker::{Onlooker, Waits};
 pub use watched::{Known, SchemaPolicy, Thresholds, Watched};

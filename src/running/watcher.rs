@@ -13,6 +13,7 @@ use tracing::{info, warn};
 use super::desk::Desk;
 use super::fleet::Fleet;
 use super::launchpad::{Errand, Job, Outcome};
+use super::onlooker::Onlooker;
 use super::pace::Grid;
 use super::watched::{Known, Watched};
 use crate::judge::{DriftStatus, Report, Severity, Verdict};
@@ -192,6 +193,7 @@ impl Watcher {
             accepted: server.locked().or_else(|| state.schema.accepted.clone()),
             record,
             coexists: state.coexists,
+            onlooker: Onlooker::default(),
         })
     }
 

@@ -14,9 +14,11 @@ pub mod junit;
 pub mod metrics;
 pub mod nagios;
 pub mod page;
+pub mod progress;
 pub mod scrape;
 mod state;
 mod told;
+pub mod transcript;
 mod unmistakable;
 
 #[cfg(test)]

@@ -5,11 +5,14 @@ use super::fixture::{HOSTILE, drift, finding, hostile, report};
 use crate::judge::{Report, Severity};
 use crate::show::junit;
 
+/// An element's name, its attributes and its text.
+type Element = (String, Vec<(String, String)>, String);
+
 /// The document's elements in order, each with its attributes and its text, as a conforming reader has them.
-fn elements(xml: &str) -> Vec<(String, Vec<(String, String)>, String)> {
+fn elements(xml: &str) -> Vec<Element> {
     let mut reader = Reader::from_str(xml);
     reader.config_mut().check_end_names = true;
-    let mut found: Vec<(String, Vec<(String, String)>, String)> = Vec::new();
+    let mut found: Vec<Element> = Vec::new();
     loop {
         match reader.read_event().unwrap() {
             Event::Start(element) | Event::Empty(element) => {
@@ -30,7 +33,8 @@ fn elements(xml: &str) -> Vec<(String, Vec<(String, String)>, String)> {
                 found.last_mut().unwrap().2.push_str(&quick_xml::escape::unescape(&text).unwrap());
             }
             Event::Eof => return found,
-            _ => {}
+            Event::End(_) | Event::Decl(_) => {}
+            other @ (Event::CData(_) | Event::Comment(_) | Event::PI(_) | Event::DocType(_)) => panic!("{other:?} is not ours"),
         }
     }
 }
@@ -39,7 +43,7 @@ fn document(reports: &[Report], strict: bool) -> String {
     junit::document(reports, strict).unwrap()
 }
 
-fn attribute<'e>(element: &'e (String, Vec<(String, String)>, String), name: &str) -> &'e str {
+fn attribute<'e>(element: &'e Element, name: &str) -> &'e str {
     element.1.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
 }
 
