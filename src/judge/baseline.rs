@@ -37,7 +37,7 @@ impl Baseline {
         let mut order = Vec::new();
         for (kind, item) in all_items(launch) {
             let key = (kind, item.name.clone(), item.identity);
-            items.entry(key.clone()).or_default().push(item.canonical.clone());
+            items.entry(key.clone()).or_default().push(item.canonical.to_vec());
             order.push(key);
         }
         Some(Baseline { era: launch.opening, digest: set_digest(all_items(launch)), items, order })

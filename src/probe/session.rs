@@ -559,7 +559,7 @@ impl Session {
     pub(super) fn into_launch(mut self, now: At) -> (Launch, Asker) {
         let mut noted = Vec::new();
         let lists = std::mem::take(&mut self.lists).into_seen(&mut noted);
-        self.note_all(now, noted.into_iter().map(|what| (what, Vec::new())).collect());
+        self.note_all(now, noted.into_iter().map(|what| (what, Arc::default())).collect());
         let launch = Launch {
             opening: self.opening,
             fetches: self.plan.fetches,
