@@ -17,6 +17,7 @@ use tokio::task::LocalSet;
 use tokio::time::sleep;
 
 use super::drive::drive;
+use super::known_pages::KnownPages;
 use crate::judge::{Baseline, Given, Report, Rules, Verdict, judge};
 use crate::outside::clock;
 use crate::outside::peers::PeerWatch;
@@ -126,7 +127,8 @@ fn run(guard: GuardCommand, stop: watch::Receiver<bool>, inbox: mpsc::UnboundedR
         Ok((runtime, launcher)) => {
             let _ = ready.send(Ok(()));
             let local = LocalSet::new();
-            let pad = Rc::new(Pad { launcher, stop, permits: Arc::new(Semaphore::new(cores())), peers: RefCell::default() });
+            let pad =
+                Rc::new(Pad { launcher, stop, permits: Arc::new(Semaphore::new(cores())), peers: RefCell::default(), pages: RefCell::default() });
             local.spawn_local(serve(pad, inbox));
             runtime.block_on(local);
         }
@@ -144,6 +146,8 @@ struct Pad {
     permits: Arc<Semaphore>,
     /// The live copies of the servers, started by others. Never borrowed across a wait.
     peers: RefCell<PeerWatch>,
+    /// The servers' lists as they were last read. Never borrowed across a wait.
+    pages: RefCell<KnownPages>,
 }
 
 async fn serve(pad: Rc<Pad>, mut inbox: mpsc::UnboundedReceiver<Message>) {
@@ -168,10 +172,13 @@ impl Pad {
         let mut permit = self.turn().await;
         let mut kin = self.peers.borrow_mut().before(&job.name, &job.spec, &self.launcher);
         let started = clock::now();
-        let plan = Arc::new(job.plan);
+        let plan = Arc::new(Plan { pages: self.pages.borrow().of(&job.name, &job.spec), ..job.plan });
         let mut tape = job.record.then(|| Tape::new(Arc::clone(&plan.redactor)));
         let stop = self.stop.clone();
         let mut observation = drive(&self.launcher, Arc::clone(&plan), &job.spec, stop, tape.as_mut(), || drop(permit.take()), &mut kin).await;
+        if let Some(launch) = observation.judged() {
+            self.pages.borrow_mut().keep(&job.name, &job.spec, &launch.pages);
+        }
         observation.peers = self.peers(&job.name, kin, job.coexists).await;
         let judged = |observation: &_| judge(&job.name, started.rfc3339(), observation, &job.rules, job.baseline.as_deref());
         let mut report = judged(&observation);

@@ -3,6 +3,7 @@
 
 mod drive;
 pub mod hub;
+mod known_pages;
 mod launchpad;
 mod schedule;
 mod watched;

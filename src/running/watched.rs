@@ -98,7 +98,7 @@ impl Watched {
         }
         let container = container_run(&self.spec.command, &self.spec.args);
         let redactor = Arc::new(self.redactor());
-        Plan { era, times, limits: self.limits, list_twice, fetches, call: self.call.clone(), container, redactor }
+        Plan { era, times, limits: self.limits, list_twice, fetches, call: self.call.clone(), container, redactor, ..Plan::new() }
     }
 
     /// Knows what must not surface: the values of the configured environment.
