@@ -173,8 +173,8 @@ fn lists_that_cannot_be_relied_on_are_not_locked() {
     for (tools, told) in [
         (vec![ECHO, ECHO], "echo is listed twice"),
         (vec![ECHO, r#"{"name":"echo","inputSchema":{"type":"object"}}"#], "echo is listed twice, and not the same both times"),
-        (vec![r#"{"name":"k","inputSchema":{"type":"object","type":"object"}}"#], "k: a key stands twice"),
-        (vec![r#"{"name":"n","inputSchema":{"type":"object","maximum":1e999}}"#], "n: a number that no double holds"),
+        (vec![r#"{"name":"k","inputSchema":{"type":"object","type":"object"}}"#], "there is an object with the same key twice in k"),
+        (vec![r#"{"name":"n","inputSchema":{"type":"object","maximum":1e999}}"#], "there is a number that a double does not hold in n"),
     ] {
         let mine = Mine::new();
         mine.is("1.0.0", &tools);

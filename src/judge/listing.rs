@@ -132,7 +132,7 @@ impl Listing {
         for (kind, item) in listed.clone() {
             let key = (kind, item.identity);
             let named = items.entry(key).or_insert_with(|| Named { name: item.name.clone(), forms: Vec::new() });
-            named.forms.push(Arc::from(&item.canonical[..]));
+            named.forms.push(Arc::clone(&item.canonical));
             order.push(key);
         }
         let unfit = twice(&items).or_else(|| listed.clone().find_map(odd));
@@ -182,9 +182,9 @@ fn twice(items: &BTreeMap<Key, Named>) -> Option<String> {
     Some(format!("{} {how}", label(*kind, name)))
 }
 
-/// Why an item cannot be told from others for certain.
-fn odd(_item: (ListKind, &Item)) -> Option<String> {
-    None
+/// Why two readers of an item may see two different things.
+fn odd((kind, item): (ListKind, &Item)) -> Option<String> {
+    Some(format!("there is {} in {}", item.odd?, label(kind, &item.name)))
 }
 
 /// Where a schema was accepted.

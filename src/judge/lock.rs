@@ -268,7 +268,7 @@ impl Reader<'_> {
     }
 
     fn item(&self, kind: ListKind, value: Value<'_>) -> Result<Item, LockError> {
-        read_item(kind, Era::Legacy, value, &Redactor::none()).ok_or_else(|| self.wrong(value, "an item is an object"))
+        read_item(kind, Era::Legacy, value, &Redactor::none(), &mut Vec::new()).ok_or_else(|| self.wrong(value, "an item is an object"))
     }
 
     fn era(&self, of: Value<'_>) -> Result<Era, LockError> {

@@ -31,6 +31,7 @@ fn launch() -> Launch {
         version: Some("2025-11-25".to_owned()),
         greeting: Default::default(),
         lists: Vec::new(),
+        pages: Default::default(),
         seen: Vec::new(),
         io: Io::default(),
         stderr_tail: String::new(),

@@ -113,6 +113,7 @@ fn harmful(severity: Option<Severity>) -> Report {
         version: None,
         greeting: Greeting::default(),
         lists: vec![],
+        pages: Default::default(),
         called: None,
         fetches: Default::default(),
         seen: vec![],

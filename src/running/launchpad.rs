@@ -17,6 +17,7 @@ use tokio::task::LocalSet;
 use tokio::time::sleep;
 
 use super::drive::drive;
+use super::known_pages::KnownPages;
 use super::onlooker::Onlooker;
 use crate::judge::{Accepted, Given, Listing, Reference, Report, Rules, Verdict, judge};
 use crate::outside::clock;
@@ -161,7 +162,8 @@ fn run(guard: GuardCommand, stop: watch::Receiver<bool>, inbox: mpsc::UnboundedR
         Ok((runtime, launcher)) => {
             let _ = ready.send(Ok(()));
             let local = LocalSet::new();
-            let pad = Rc::new(Pad { launcher, stop, permits: Arc::new(Semaphore::new(cores())), peers: RefCell::default() });
+            let pad =
+                Rc::new(Pad { launcher, stop, permits: Arc::new(Semaphore::new(cores())), peers: RefCell::default(), pages: RefCell::default() });
             local.spawn_local(serve(pad, inbox));
             runtime.block_on(local);
         }
@@ -179,6 +181,8 @@ struct Pad {
     permits: Arc<Semaphore>,
     /// The live copies of the servers, started by others. Never borrowed across a wait.
     peers: RefCell<PeerWatch>,
+    /// The servers' lists as they were last read. Never borrowed across a wait.
+    pages: RefCell<KnownPages>,
 }
 
 async fn serve(pad: Rc<Pad>, mut inbox: mpsc::UnboundedReceiver<Message>) {
@@ -217,7 +221,7 @@ impl Pad {
         };
         let mut kin = self.peers.borrow_mut().before(&job.name, &job.spec, &self.launcher);
         let started = clock::now();
-        let plan = Arc::new(job.plan);
+        let plan = Arc::new(Plan { pages: self.pages.borrow().of(&job.name, &job.spec), ..job.plan });
         let Onlooker { mut waits, hears } = job.onlooker;
         let mut tape = (job.record || hears.is_some()).then(|| Tape::with_room(Arc::clone(&plan.redactor), room).heard_by(hears, job.record));
         let look = |machine: &Machine, now| {
@@ -230,6 +234,9 @@ impl Pad {
             }
         };
         let mut observation = drive(&self.launcher, Arc::clone(&plan), &job.spec, stop, tape.as_mut(), look, &mut kin).await;
+        if let Some(launch) = observation.judged() {
+            self.pages.borrow_mut().keep(&job.name, &job.spec, &launch.pages);
+        }
         observation.peers = self.peers(&job.name, kin, job.coexists).await;
         let environment = job.spec.configured(&job.name);
         let reference = Reference { accepted: job.accepted.as_ref(), environment: &environment, redactor: &plan.redactor };

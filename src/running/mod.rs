@@ -9,6 +9,7 @@
 //! desk       where a server can be asked for a probe outside of its schedule
 //! lag        how late probes are launched
 //! launchpad  the thread on which every server is launched
+//! known_pages  what was listed before, not to be read again
 //! onlooker   somebody at a terminal
 //! drive      one probe: machine × process
 //! reload     reading the configuration again
@@ -20,6 +21,7 @@ mod drive;
 mod fleet;
 pub mod hub;
 pub mod keeper;
+mod known_pages;
 mod lag;
 mod launchpad;
 mod onlooker;

@@ -100,7 +100,7 @@ impl Watched {
         }
         let container = container_run(&self.spec.command, &self.spec.args);
         let redactor = Arc::new(self.redactor());
-        Plan { era, times, limits: self.limits, list_twice, fetches, call: self.call.clone(), container, redactor }
+        Plan { era, times, limits: self.limits, list_twice, fetches, call: self.call.clone(), container, redactor, ..Plan::new() }
     }
 
     /// Whether it is launched or opened in another way than `other`, so that what was learnt of the start of

@@ -16,7 +16,7 @@ const HARMLESS: [&str; 5] = ["true", "false", "null", "none", "info"];
 /// makes every [`Excerpt`].
 ///
 /// It is applied before anything is cut short: half a secret is still half a secret.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Redactor {
     /// Longest first, so that a secret that contains another is masked whole.
     secrets: Vec<Box<[u8]>>,

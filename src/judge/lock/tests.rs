@@ -4,7 +4,7 @@ use crate::words::Digest;
 fn listing(tools: &[&str]) -> Listing {
     let items: Vec<Item> = tools
         .iter()
-        .map(|text| read_item(ListKind::Tools, Era::Legacy, Doc::parse(text.as_bytes()).unwrap().root(), &Redactor::none()).unwrap())
+        .map(|text| read_item(ListKind::Tools, Era::Legacy, Doc::parse(text.as_bytes()).unwrap().root(), &Redactor::none(), &mut Vec::new()).unwrap())
         .collect();
     let conditions = Conditions {
         era: Era::Legacy,
@@ -22,7 +22,7 @@ fn lock(servers: &[(&str, Listing)]) -> LockFile {
 }
 
 const ECHO: &str = r#"{"name":"echo","description":"Says it back.","inputSchema":{"required":["message"],"type":"object","properties":{"message":{"type":"string"}}}}"#;
-const ADD: &str = r#"{"name":"add\u0001\"","inputSchema":{"type":"object","maximum":18446744073709551615}}"#;
+const ADD: &str = r#"{"name":"add\u0001\"","inputSchema":{"type":"object","maximum":1e300}}"#;
 
 #[test]
 fn the_file_reads_like_this() {

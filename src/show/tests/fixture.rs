@@ -51,6 +51,7 @@ fn launch(tool: &str) -> Launch {
         version: Some("2025-11-25".to_owned()),
         greeting: Greeting { server: Some(info), capabilities: vec!["tools".to_owned()] },
         lists: vec![ListSeen { kind: ListKind::Tools, items, complete: true, unknown: false }],
+        pages: Default::default(),
         seen: Vec::new(),
         io: crate::probe::Io { stdout_bytes: 500, stderr_bytes: 20, messages: 2 },
         stderr_tail: "secret-stderr".to_owned(),
