@@ -10,4 +10,4 @@ mod watched;
 pub use drive::drive;
 pub use launchpad::{Job, Launchpad, Outcome};
 pub use schedule::watch;
-pub use watched::{Known, Watched};
+pub use watched::{Known, SchemaPolicy, Thresholds, Watched};
