@@ -8,8 +8,8 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::duration;
-use crate::judge::{OBJECTIVES, Rules, Severity, check};
+use crate::config::quantity;
+use crate::judge::{OBJECTIVES, Rules, Severity};
 use crate::outside::process::{EnvMode, LaunchSpec, StdioKind};
 use crate::probe::{Call, EraChoice, Times};
 use crate::protocol::Era;
@@ -18,7 +18,7 @@ use crate::sample::Kind;
 use crate::words::ServerName;
 
 /// Where `serve` listens, unless told otherwise.
-pub(super) const DEFAULT_LISTEN: &str = "127.0.0.1:10779";
+pub(super) const DEFAULT_LISTEN: &str = crate::config::LISTEN;
 
 /// Lets ordinary monitoring watch MCP servers that speak over stdio: launches them as a client
 /// would, and says whether the handshake completes.
@@ -43,6 +43,11 @@ pub(super) enum Command {
         /// Which one.
         #[arg(value_parser = |text: &str| text.parse::<Kind>())]
         kind: Kind,
+    },
+    /// Check a configuration, show what it comes to, or print its JSON Schema.
+    Config {
+        #[command(subcommand)]
+        command: super::config::ConfigCommand,
     },
     /// Say what a finding means, what clients do about it, and how to mend it.
     Explain {
@@ -103,7 +108,7 @@ pub(super) struct ServeArgs {
     #[arg(long)]
     pub(super) enable_actions: bool,
     /// From one probe to the next while all is well; 1s at the least [default: 60s, with --demo 10s].
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = interval)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = quantity::interval)]
     pub(super) interval: Option<Duration>,
     #[command(flatten)]
     pub(super) server: ServerArgs,
@@ -132,19 +137,19 @@ pub(super) struct ServerArgs {
     #[arg(long, value_enum, default_value_t = EraArg::Auto)]
     era: EraArg,
     /// From the launch to the first reply [default: 30s].
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration::parse_positive)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = quantity::positive_duration)]
     startup_timeout: Option<Duration>,
     /// From each later request to its reply [default: 10s].
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration::parse_positive)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = quantity::positive_duration)]
     request_timeout: Option<Duration>,
     /// The whole probe, shutdown included [default: 180s].
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration::parse_positive)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = quantity::positive_duration)]
     total_timeout: Option<Duration>,
     /// From the end of the server's input to SIGTERM [default: 5s].
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = quantity::duration)]
     eof_grace: Option<Duration>,
     /// From SIGTERM to SIGKILL [default: 5s].
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = quantity::duration)]
     term_grace: Option<Duration>,
     /// Give a finding another severity: info, warn, fail or unknown; may be repeated.
     #[arg(long, value_name = "CODE=LEVEL", value_parser = severity)]
@@ -155,7 +160,7 @@ pub(super) struct ServerArgs {
     /// Call a tool once its list has been read: a name, or {"tool": NAME, "arguments": {…},
     /// "expect": {"contains": TEXT, "equals": {POINTER: VALUE}}}. Refused for tools that the server
     /// marks destructive, unless "insist": true.
-    #[arg(long, value_name = "TOOL|JSON", value_parser = super::call::parse)]
+    #[arg(long, value_name = "TOOL|JSON", value_parser = crate::config::call)]
     call: Option<Call>,
     /// The server's command and its arguments, after --.
     #[arg(last = true, value_name = "COMMAND")]
@@ -256,18 +261,10 @@ impl ServerArgs {
     }
 }
 
-fn interval(text: &str) -> Result<Duration, String> {
-    let interval = duration::parse(text)?;
-    if interval < Duration::from_secs(1) {
-        return Err("a server is launched at most once a second; give 1s or more".to_owned());
-    }
-    Ok(interval)
-}
-
 fn objective(text: &str) -> Result<(&'static str, Duration), String> {
     let (name, objective) = text.split_once('=').ok_or("write it as PHASE=DURATION, such as startup=2s")?;
     let phase = OBJECTIVES.into_iter().find(|phase| *phase == name).ok_or("a phase is startup, list, call or shutdown")?;
-    Ok((phase, duration::parse_positive(objective)?))
+    Ok((phase, quantity::positive_duration(objective)?))
 }
 
 /// `NAME=VALUE`, or `NAME` for a variable that is set here: so that a secret need not stand in the
@@ -288,10 +285,7 @@ fn assignment(text: &str) -> Result<(String, String), String> {
 
 fn severity(text: &str) -> Result<(String, Severity), String> {
     let (code, level) = text.split_once('=').ok_or("write it as CODE=LEVEL, such as stdout.noise=warn")?;
-    if check(code).is_none() {
-        let quoted = crate::words::printable(code, 60);
-        return Err(format!("there is no finding \"{quoted}\"; `stdiowatch explain` lists them"));
-    }
+    crate::config::known_code(code)?;
     let level = Severity::ALL.into_iter().find(|s| s.as_str() == level).ok_or("a level is info, warn, fail or unknown")?;
     Ok((code.to_owned(), level))
 }

@@ -1,10 +1,9 @@
 //! Floor 8: the command line, where everything is put together.
 
 mod args;
-mod call;
 mod check;
+mod config;
 mod demo;
-mod duration;
 mod explain;
 mod healthcheck;
 mod log;
@@ -34,6 +33,7 @@ pub fn run() -> ExitCode {
         Command::Check(args) => check::run(args),
         Command::Serve(args) => serve::run(args),
         Command::SampleServer { kind } => crate::sample::run(kind),
+        Command::Config { command } => config::run(command),
         Command::Explain { code } => explain::run(code.as_deref()),
         Command::Healthcheck { url } => healthcheck::run(&url),
         Command::Guard => crate::outside::process::guard_main(),

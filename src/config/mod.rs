@@ -1,12 +1,35 @@
 //! Floor 7: configuration files, ours and those of MCP clients, into servers to watch.
 
+mod dotenv;
+mod expand;
+pub mod file;
+mod keys;
+mod kind;
+mod load;
+mod ours;
+pub mod quantity;
+mod read;
+mod schema;
+mod show;
+mod similar;
+mod text;
 pub mod tree;
+pub mod yaml;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::running::Watched;
 use tree::{Place, Problem};
+
+pub use keys::{FILE, INTERVAL, LISTEN};
+pub use kind::{Key, Keys, Kind, Names};
+pub use load::load;
+pub use ours::call;
+pub use read::known_code;
+pub use schema::schema;
+pub use show::show;
+pub use text::Texts;
 
 /// Everything that configuration files say.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -65,7 +88,13 @@ impl fmt::Display for FileProblem {
     }
 }
 
+/// An environment: the value of a variable, if it is set.
+pub type Env<'e> = &'e dyn Fn(&str) -> Option<String>;
+
 /// A path for people.
 fn shown(path: &Path) -> String {
     crate::words::printable(&path.to_string_lossy(), 300)
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@ mod drive;
 pub mod hub;
 mod launchpad;
 mod schedule;
+mod secrets;
 mod watched;
 
 pub use drive::drive;
