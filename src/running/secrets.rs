@@ -1,8 +1,10 @@
 //! What of a command line is likely to be a secret.
 
-/// What the name of an option or of a part of a URL has in it whose value is a secret.
-const SECRET: [&str; 9] = ["key", "token", "secret", "passw", "credential", "auth", "bearer", "apikey", "pat"];
-/// What it ends with all the same where the value only tells of one.
+/// What a word of an option's name is, begins with or ends with whose value is a secret.
+const WORDS: [&str; 3] = ["auth", "bearer", "pat"];
+const BEGINNINGS: [&str; 3] = ["passw", "credential", "authoriz"];
+const ENDINGS: [&str; 3] = ["key", "token", "secret"];
+/// The last word of a name all the same where the value only tells of a secret.
 const HARMLESS: [&str; 9] = ["file", "path", "dir", "limit", "limits", "url", "type", "id", "count"];
 
 /// The values in a command line's arguments that should not surface: those of `--api-key=VALUE`,
@@ -30,8 +32,8 @@ fn is_secret(name: &str) -> bool {
         return false;
     }
     let words: Vec<&str> = name.split(['-', '_', '.', ':']).filter(|word| !word.is_empty()).collect();
-    let says = |word: &&str| SECRET.iter().any(|secret| word == secret || secret.len() > 4 && word.starts_with(secret) || word.ends_with("key"));
-    words.iter().any(says) && !words.last().is_some_and(|last| HARMLESS.contains(last))
+    let says = |word: &str| WORDS.contains(&word) || BEGINNINGS.iter().any(|b| word.starts_with(b)) || ENDINGS.iter().any(|e| word.ends_with(e));
+    words.iter().any(|word| says(word)) && !words.last().is_some_and(|last| HARMLESS.contains(last))
 }
 
 /// What follows the scheme in the value of a header.
@@ -60,7 +62,7 @@ mod tests {
         for (line, wanted) in [
             (&["-y", "pkg", "--api-key=abcd"][..], &["abcd"][..]),
             (&["--api-key", "abcd", "more"], &["abcd"]),
-            (&["--accessToken", "abcd"], &[]),
+            (&["--accessToken", "abcd"], &["abcd"]),
             (&["--access-token", "abcd"], &["abcd"]),
             (&["--password=p", "--auth-token=q"], &["p", "q"]),
             (&["run", "-e", "GITHUB_TOKEN=ghp_1", "-e", "DEBUG=1"], &["ghp_1"]),

@@ -88,7 +88,7 @@ fn secrets_stand_in_files() {
     dir.file("last.env", "A=2\n");
     let text = "defaults: {env_from_file: {TOKEN: two}}\nservers:\n  a: {command: x, env_from_file: {TOKEN: token, TWO: two}, env: {OWN: 1}, schema: {lock: l.json}}\n  b: {command: x, env_from_file: more.env, env: {TOKEN: own}}\n  c: {command: x, env_from_file: [more.env, last.env]}\n  d: {command: x}\n";
     let file = dir.file("f.yaml", text);
-    let all = load(&[file.clone()], &env).unwrap();
+    let all = load(std::slice::from_ref(&file), &env).unwrap();
     let env_of = |i: usize| {
         let pairs = all.servers[i].watched.spec.env.iter();
         pairs.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>()

@@ -141,16 +141,11 @@ fn paths(keys: &'static Keys, above: &str, found: &mut Vec<(String, &'static str
     for key in keys.iter() {
         let path = format!("{above}{}", key.name);
         found.push((path.clone(), key.default));
-        match &key.kind {
-            Kind::Keys(inner) => paths(inner, &format!("{path}."), found),
-            Kind::Either(kinds) => {
-                for kind in *kinds {
-                    if let Kind::Keys(inner) = kind {
-                        paths(inner, &format!("{path}."), found);
-                    }
-                }
+        let kinds = if let Kind::Either(kinds) = &key.kind { kinds } else { std::slice::from_ref(&key.kind) };
+        for kind in kinds {
+            if let Kind::Keys(inner) = kind {
+                paths(inner, &format!("{path}."), found);
             }
-            _ => {}
         }
     }
 }
