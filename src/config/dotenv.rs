@@ -1,7 +1,6 @@
 //! `.env` files: lines `NAME=VALUE`, as Docker Compose and the dotenv libraries read them.
 
 use super::tree::{Place, Problem};
-use crate::words::printable;
 
 /// Reads the lines of a `.env` file. `export` before a name, empty lines and comments are passed over.
 /// In double quotes `\n`, `\r`, `\t`, `\"`, `\\` and `\$` are escapes; in single quotes nothing is; without quotes a
@@ -27,7 +26,8 @@ fn assignment(line: &str) -> Result<(String, String), String> {
     let (name, value) = line.split_once('=').ok_or("there is no = in it; a line is NAME=VALUE")?;
     let name = name.trim_end();
     if name.is_empty() || name.contains(|c: char| c.is_whitespace() || c == '\0') {
-        return Err(format!("\"{}\" is no name of a variable", printable(name, 60)));
+        // It may be a line of a secret.
+        return Err("what stands before the = is no name of a variable".to_owned());
     }
     let value = value.trim_start();
     let value = match value.chars().next() {

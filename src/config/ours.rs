@@ -47,7 +47,10 @@ pub(super) fn read(text: &str, file: &Path, env: Env<'_>) -> Result<Ours, Vec<Fi
         if let Some(whole) = whole {
             ours.take_globals(&whole, &lowering);
         }
-        servers(&root, &mut lowering, &mut ours);
+        let merged = servers(&root, &mut lowering, &mut ours);
+        if told.is_empty() {
+            told.extend(merged.into_iter().map(in_file));
+        }
         ours.files = lowering.files;
         told.extend(lowering.problems);
     }
@@ -64,19 +67,25 @@ impl Ours {
     }
 }
 
-/// Every server with what holds for all of them. What is wrong with a value is told already.
-fn servers(root: &Node, lowering: &mut Lowering<'_>, ours: &mut Ours) {
+/// Every server with what holds for all of them. Returned is what is wrong with the values, which is the same as
+/// was wrong with them before they were merged, and told with other keys before them.
+fn servers(root: &Node, lowering: &mut Lowering<'_>, ours: &mut Ours) -> Vec<Problem> {
+    let mut problems = Vec::new();
     let defaults = member(root, "defaults").map(|defaults| &defaults.value);
-    let Some(Value::Map(servers)) = member(root, "servers").map(|servers| &servers.value.value) else { return };
+    let Some(Value::Map(servers)) = member(root, "servers").map(|servers| &servers.value.value) else { return problems };
     for server in servers {
         let Ok(name) = ServerName::new(&server.key) else { continue };
         let merged = defaults.map_or_else(|| server.value.clone(), |defaults| merge::merge(defaults, &server.value, &DEFAULTS));
         let mut reader = Reader::new(Some(lowering.env));
         let got = reader.read(&merged, &ONE);
-        let Some(got) = got.filter(|_| reader.problems.is_empty()) else { continue };
+        let Some(got) = got.filter(|_| reader.problems.is_empty()) else {
+            problems.extend(reader.problems);
+            continue;
+        };
         let watched = lowering.server(name, &got, reader.secrets);
         ours.servers.push(Configured { watched, file: lowering.file.to_owned(), at: server.at });
     }
+    problems
 }
 
 fn member<'n>(node: &'n Node, key: &str) -> Option<&'n Member> {

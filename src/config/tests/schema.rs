@@ -1,5 +1,7 @@
 //! The JSON Schema beside the reader: it refuses nothing that is read, and what it cannot say is listed here.
 
+use std::sync::LazyLock;
+
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
@@ -8,8 +10,9 @@ use super::super::{schema, yaml};
 use super::read;
 use super::values::EVERYTHING;
 
-fn validator() -> jsonschema::Validator {
-    jsonschema::draft202012::new(&schema()).unwrap()
+fn validator() -> &'static jsonschema::Validator {
+    static VALIDATOR: LazyLock<jsonschema::Validator> = LazyLock::new(|| jsonschema::draft202012::new(&schema()).unwrap());
+    &VALIDATOR
 }
 
 /// What an editor's YAML reader makes of a tree.
@@ -32,10 +35,10 @@ fn json(node: &Node) -> Json {
 }
 
 /// What the reader and the schema say of a document; nothing if it cannot be parsed.
-fn verdicts(validator: &jsonschema::Validator, text: &str) -> Option<(bool, bool)> {
+fn verdicts(text: &str) -> Option<(bool, bool)> {
     let (root, problems) = yaml::read(text);
     let root = root.filter(|_| problems.is_empty())?;
-    Some((read(text).is_ok(), validator.is_valid(&json(&root))))
+    Some((read(text).is_ok(), validator().is_valid(&json(&root))))
 }
 
 #[test]
@@ -47,9 +50,8 @@ fn the_schema_is_one_and_has_every_key_described() {
 
 #[test]
 fn the_schema_takes_what_is_read() {
-    let validator = validator();
     let root = yaml::read(EVERYTHING).0.unwrap();
-    let errors: Vec<String> = validator.iter_errors(&json(&root)).map(|error| format!("{} {error}", error.instance_path())).collect();
+    let errors: Vec<String> = validator().iter_errors(&json(&root)).map(|error| format!("{} {error}", error.instance_path())).collect();
     assert!(errors.is_empty(), "{errors:#?}");
 }
 
@@ -74,11 +76,10 @@ const BEYOND: [(&str, &str); 15] = [
 
 #[test]
 fn the_schema_refuses_what_is_refused_but_for_what_it_cannot_know() {
-    let validator = validator();
     let mut held = 0;
     let mut beyond = std::collections::BTreeSet::new();
     for text in super::errors::texts() {
-        let Some((is_read, is_valid)) = verdicts(&validator, &text) else { continue };
+        let Some((is_read, is_valid)) = verdicts(&text) else { continue };
         assert!(!is_read, "{text}");
         if is_valid {
             let why = BEYOND.iter().find(|(part, _)| text.contains(part));
@@ -129,7 +130,7 @@ proptest! {
     #[test]
     fn whatever_is_read_the_schema_takes(at in 0usize..80, value in prop::sample::select(&VALUES[..])) {
         let text = with_value(at, value);
-        if let Some((true, is_valid)) = verdicts(&validator(), &text) {
+        if let Some((true, is_valid)) = verdicts(&text) {
             prop_assert!(is_valid, "the schema refuses {}", text);
         }
     }
@@ -145,7 +146,7 @@ proptest! {
         let chars: Vec<char> = EVERYTHING.chars().collect();
         let at = at % chars.len();
         let text: String = chars[..at].iter().copied().chain(what.chars()).chain(chars[(at + drop).min(chars.len())..].iter().copied()).collect();
-        if let Some((true, is_valid)) = verdicts(&validator(), &text) {
+        if let Some((true, is_valid)) = verdicts(&text) {
             prop_assert!(is_valid, "the schema refuses {}", text);
         }
     }
