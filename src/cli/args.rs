@@ -8,17 +8,14 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::duration;
-use crate::judge::{ChangeClass, OBJECTIVES, Rules, Severity, check};
+use crate::config::quantity;
+use crate::judge::{ChangeClass, OBJECTIVES, Rules, Severity};
 use crate::outside::process::{EnvMode, LaunchSpec, StdioKind};
 use crate::probe::{Call, EraChoice, Times};
 use crate::protocol::Era;
 use crate::running::{SchemaPolicy, Watched};
 use crate::sample::Kind;
 use crate::words::ServerName;
-
-/// Where `serve` listens, unless told otherwise.
-pub(super) const DEFAULT_LISTEN: &str = "127.0.0.1:10779";
 
 /// Lets ordinary monitoring watch MCP servers that speak over stdio: launches them as a client
 /// would, and says whether the handshake completes.
@@ -54,6 +51,11 @@ pub(super) enum Command {
         #[arg(value_parser = |text: &str| text.parse::<Kind>())]
         kind: Kind,
     },
+    /// Check a configuration, show what it comes to, or print its JSON Schema.
+    Config {
+        #[command(subcommand)]
+        command: super::config::ConfigCommand,
+    },
     /// Say what a finding means, what clients do about it, and how to mend it.
     Explain {
         /// The finding's code, such as stdout.noise; without one, all are listed.
@@ -87,6 +89,9 @@ pub(super) enum Command {
 pub(super) struct CheckArgs {
     #[command(flatten)]
     pub(super) server: ServerArgs,
+    /// The names of the servers of --config to probe; all of them, unless told otherwise.
+    #[arg(value_name = "NAME")]
+    pub(super) names: Vec<String>,
     /// How to print the report.
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(super) format: Format,
@@ -112,7 +117,7 @@ pub(super) struct CheckArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     pub(super) record: Option<PathBuf>,
     /// Launch nothing; judge what was recorded in this file.
-    #[arg(long, value_name = "FILE", conflicts_with = "command")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "config"])]
     pub(super) replay: Option<PathBuf>,
 }
 
@@ -120,6 +125,9 @@ pub(super) struct CheckArgs {
 pub(super) struct LockArgs {
     #[command(flatten)]
     pub(super) server: ServerArgs,
+    /// The names of the servers of --config to lock; all of them, unless told otherwise.
+    #[arg(value_name = "NAME")]
+    pub(super) names: Vec<String>,
     /// Write nothing; exit with 1 if the file would be another one.
     #[arg(long)]
     pub(super) check: bool,
@@ -171,17 +179,20 @@ impl Format {
 #[derive(Debug, Args)]
 pub(super) struct ServeArgs {
     /// Watch built-in sample servers, sound ones and broken ones.
-    #[arg(long, conflicts_with = "command")]
+    #[arg(long, conflicts_with_all = ["command", "config"])]
     pub(super) demo: bool,
-    /// The address to listen on.
-    #[arg(long, value_name = "ADDRESS", default_value = DEFAULT_LISTEN)]
-    pub(super) listen: String,
-    /// Allow what changes something over HTTP: POST /-/resume/NAME. Only while listening on a loopback
+    /// The address to listen on [default: what the configuration says, or 127.0.0.1:10779].
+    #[arg(long, value_name = "ADDRESS")]
+    pub(super) listen: Option<String>,
+    /// Read the files of --config again when they change. SIGHUP does that too.
+    #[arg(long, requires = "config")]
+    pub(super) watch_config: bool,
+    /// Allow what changes something over HTTP: POST /-/reload, /-/resume/NAME, /-/accept/NAME. Only while listening on a loopback
     /// address.
     #[arg(long)]
     pub(super) enable_actions: bool,
     /// From one probe to the next while all is well; 1s at the least [default: 60s, with --demo 10s].
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = interval)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = quantity::interval)]
     pub(super) interval: Option<Duration>,
     /// Where accepted schemas are kept over restarts [default: $XDG_STATE_HOME/stdiowatch/…, or
     /// ~/.local/state/stdiowatch/…].
@@ -192,7 +203,7 @@ pub(super) struct ServeArgs {
 }
 
 /// How a server given as a command is launched, probed and judged.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(super) struct ServerArgs {
     /// What to call the server; its program's name, unless told otherwise.
     #[arg(long)]
@@ -214,19 +225,19 @@ pub(super) struct ServerArgs {
     #[arg(long, value_enum, default_value_t = EraArg::Auto)]
     era: EraArg,
     /// From the launch to the first reply [default: 30s].
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration::parse_positive)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = quantity::positive_duration)]
     startup_timeout: Option<Duration>,
     /// From each later request to its reply [default: 10s].
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration::parse_positive)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = quantity::positive_duration)]
     request_timeout: Option<Duration>,
     /// The whole probe, shutdown included [default: 180s].
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration::parse_positive)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = quantity::positive_duration)]
     total_timeout: Option<Duration>,
     /// From the end of the server's input to SIGTERM [default: 5s].
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = quantity::duration)]
     eof_grace: Option<Duration>,
     /// From SIGTERM to SIGKILL [default: 5s].
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = quantity::duration)]
     term_grace: Option<Duration>,
     /// Give a finding another severity: info, warn, fail or unknown; may be repeated.
     #[arg(long, value_name = "CODE=LEVEL", value_parser = severity)]
@@ -237,11 +248,15 @@ pub(super) struct ServerArgs {
     /// Call a tool once its list has been read: a name, or {"tool": NAME, "arguments": {…},
     /// "expect": {"contains": TEXT, "equals": {POINTER: VALUE}}}. Refused for tools that the server
     /// marks destructive, unless "insist": true.
-    #[arg(long, value_name = "TOOL|JSON", value_parser = super::call::parse)]
+    #[arg(long, value_name = "TOOL|JSON", value_parser = crate::config::call)]
     call: Option<Call>,
     /// Compare what is listed with this lock file (`lock`: write it) [lock's default: mcp.lock.json].
     #[arg(long, value_name = "FILE")]
     pub(super) lock: Option<PathBuf>,
+    /// Servers of a file instead of a command: our own YAML, or the file of an MCP client as it is; may be
+    /// repeated.
+    #[arg(long, value_name = "FILE", conflicts_with = "command")]
+    pub(super) config: Vec<PathBuf>,
     /// The server's command and its arguments, after --.
     #[arg(last = true, value_name = "COMMAND")]
     pub(super) command: Vec<String>,
@@ -276,6 +291,27 @@ enum EraArg {
 }
 
 impl ServerArgs {
+    /// The name of an option that was given and is for a server given as a command.
+    pub(super) fn of_a_command(&self) -> Option<&'static str> {
+        let given = [
+            ("name", self.name.is_some()),
+            ("env", !self.env.is_empty()),
+            ("env-mode", self.env_mode != EnvModeArg::Sdk),
+            ("cwd", self.cwd.is_some()),
+            ("stdio", self.stdio != StdioArg::Pipe),
+            ("era", self.era != EraArg::Auto),
+            ("startup-timeout", self.startup_timeout.is_some()),
+            ("request-timeout", self.request_timeout.is_some()),
+            ("total-timeout", self.total_timeout.is_some()),
+            ("eof-grace", self.eof_grace.is_some()),
+            ("term-grace", self.term_grace.is_some()),
+            ("severity", !self.severity.is_empty()),
+            ("objective", !self.objective.is_empty()),
+            ("call", self.call.is_some()),
+        ];
+        given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
+    }
+
     /// The server that was asked for.
     ///
     /// # Errors
@@ -283,7 +319,7 @@ impl ServerArgs {
     /// In one line, if it makes no sense.
     pub(super) fn watched(&self, interval: Duration) -> anyhow::Result<Watched> {
         let Some((command, args)) = self.command.split_first() else {
-            bail!("no command: give the server's command and arguments after --, as in `… -- npx -y some-mcp-server`");
+            bail!("no server: give its command and arguments after --, as in `… -- npx -y some-mcp-server`, or a file by --config");
         };
         if command.is_empty() {
             bail!("the command is empty");
@@ -343,18 +379,10 @@ impl ServerArgs {
     }
 }
 
-fn interval(text: &str) -> Result<Duration, String> {
-    let interval = duration::parse(text)?;
-    if interval < Duration::from_secs(1) {
-        return Err("a server is launched at most once a second; give 1s or more".to_owned());
-    }
-    Ok(interval)
-}
-
 fn objective(text: &str) -> Result<(&'static str, Duration), String> {
     let (name, objective) = text.split_once('=').ok_or("write it as PHASE=DURATION, such as startup=2s")?;
     let phase = OBJECTIVES.into_iter().find(|phase| *phase == name).ok_or("a phase is startup, list, call or shutdown")?;
-    Ok((phase, duration::parse_positive(objective)?))
+    Ok((phase, quantity::positive_duration(objective)?))
 }
 
 /// `NAME=VALUE`, or `NAME` for a variable that is set here: so that a secret need not stand in the
@@ -380,10 +408,7 @@ fn class(text: &str) -> Result<ChangeClass, String> {
 
 fn severity(text: &str) -> Result<(String, Severity), String> {
     let (code, level) = text.split_once('=').ok_or("write it as CODE=LEVEL, such as stdout.noise=warn")?;
-    if check(code).is_none() {
-        let quoted = crate::words::printable(code, 60);
-        return Err(format!("there is no finding \"{quoted}\"; `stdiowatch explain` lists them"));
-    }
+    crate::config::known_code(code)?;
     let level = Severity::ALL.into_iter().find(|s| s.as_str() == level).ok_or("a level is info, warn, fail or unknown")?;
     Ok((code.to_owned(), level))
 }

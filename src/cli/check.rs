@@ -4,15 +4,14 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 
 use super::args::{CheckArgs, Format};
 use super::lockfile;
 use super::output::{Checked, Output, create};
 use super::probing::{Manner, Probed, probe_all};
-use super::{complain, unusable};
+use super::{complain, servers, unusable};
 use crate::judge::{Accepted, Listing, Reference, Source, judge};
 use crate::probe::Recording;
 use crate::words::ServerName;
@@ -28,16 +27,23 @@ pub(super) fn run(args: CheckArgs) -> ExitCode {
 fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     if let Some(path) = &args.replay {
         let output = Output::open(args)?;
-        return output.write(vec![replayed(path, args)?]);
+        return output.write(vec![replayed(path, args)?], false);
     }
-    let mut servers = vec![args.server.watched(Duration::from_secs(60))?];
-    lockfile::load(&mut servers)?;
-    for server in &mut servers {
+    let mut chosen = servers::chosen(&args.server, &args.names, None)?;
+    if args.record.is_some() && chosen.servers.len() > 1 {
+        bail!("--record writes one probe: name one of the {} servers", chosen.servers.len());
+    }
+    for skipped in &chosen.skipped {
+        eprintln!("stdiowatch: {}", servers::told(skipped));
+    }
+    let is_broken = chosen.is_broken();
+    let servers = &mut chosen.servers;
+    for server in servers.iter_mut() {
         Arc::make_mut(&mut server.rules).allowed.extend(&args.allow);
     }
     let output = Output::open(args)?;
     let record = args.record.as_deref().map(create).transpose()?;
-    let (probed, signal) = probe_all(&servers, Manner { record: record.is_some(), quiet: args.quiet, verbose: args.verbose })?;
+    let (probed, signal) = probe_all(servers, Manner { record: record.is_some(), quiet: args.quiet, verbose: args.verbose })?;
     let mut checked = Vec::new();
     let mut recordings = String::new();
     for Probed { place, plan, outcome } in probed {
@@ -51,7 +57,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     if let Some(mut file) = record {
         file.write_all(recordings.as_bytes()).context("cannot write the recording")?;
     }
-    let status = output.write(checked)?;
+    let status = output.write(checked, is_broken)?;
     Ok(match signal {
         // As a shell reports a command that a signal ended.
         Some(number) => ExitCode::from(128u8.saturating_add(number)),

@@ -4,22 +4,18 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::Context as _;
 
 use super::args::LockArgs;
-use super::complain;
 use super::lockfile::{self, shown};
 use super::probing::{Manner, Probed, probe_all};
+use super::{complain, servers};
 use crate::judge::{DriftStatus, Listing, LockFile, Verdict, between};
 use crate::protocol::mcp::ListKind;
 use crate::running::{Outcome, Watched};
 use crate::show::difference;
 use crate::words::{Redactor, printable};
-
-/// Where the lock file is, unless told otherwise.
-const DEFAULT: &str = "mcp.lock.json";
 
 pub(super) fn run(args: &LockArgs) -> ExitCode {
     match lock(args) {
@@ -29,17 +25,22 @@ pub(super) fn run(args: &LockArgs) -> ExitCode {
 }
 
 fn lock(args: &LockArgs) -> anyhow::Result<ExitCode> {
-    let mut servers = vec![args.server.watched(Duration::from_secs(60))?];
+    let mut chosen = servers::located(&args.server, &args.names, None)?;
+    for skipped in &chosen.skipped {
+        eprintln!("stdiowatch: {}", servers::told(skipped));
+    }
+    let usual = servers::usual_lock(&args.server.config);
+    let servers = &mut chosen.servers;
     let mut files: BTreeMap<PathBuf, (Option<LockFile>, LockFile)> = BTreeMap::new();
-    for server in &mut servers {
-        let path = server.schema.lock.take().unwrap_or_else(|| PathBuf::from(DEFAULT));
+    for server in servers.iter_mut() {
+        let path = server.schema.lock.take().unwrap_or_else(|| usual.clone());
         if !files.contains_key(&path) {
             let before = lockfile::read(&path)?;
             files.insert(path.clone(), (before.clone(), before.unwrap_or_default()));
         }
         server.schema.lock = Some(path);
     }
-    let (outcomes, signal) = probe_all(&servers, Manner::default())?;
+    let (outcomes, signal) = probe_all(servers, Manner::default())?;
     if let Some(number) = signal {
         return Ok(ExitCode::from(128u8.saturating_add(number)));
     }
@@ -48,7 +49,7 @@ fn lock(args: &LockArgs) -> anyhow::Result<ExitCode> {
         let server = &servers[place];
         match lockable(server, outcome) {
             Ok(listing) => {
-                let path = server.schema.lock.as_deref().unwrap_or(Path::new(DEFAULT));
+                let path = server.schema.lock.as_deref().unwrap_or(&usual);
                 if let Some((_, after)) = files.get_mut(path) {
                     tell(server, after.servers.get(&server.name), &listing);
                     after.servers.insert(server.name.clone(), listing);

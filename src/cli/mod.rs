@@ -1,12 +1,11 @@
 //! Floor 8: the command line, where everything is put together.
 
 mod args;
-mod call;
 mod check;
+mod config;
 mod copy_self;
 mod demo;
 mod diff;
-mod duration;
 mod explain;
 mod healthcheck;
 mod lock;
@@ -17,6 +16,7 @@ mod probing;
 mod progress;
 mod reference;
 mod serve;
+mod servers;
 mod signals;
 mod terminal;
 
@@ -50,6 +50,7 @@ pub fn run() -> ExitCode {
         Command::Diff(args) => diff::run(&args),
         Command::Serve(args) => serve::run(args),
         Command::SampleServer { kind } => crate::sample::run(kind),
+        Command::Config { command } => config::run(command),
         Command::Explain { code } => explain::run(code.as_deref()),
         Command::Healthcheck { url } => healthcheck::run(&url),
         Command::Completions { shell } => reference::completions(shell),
@@ -98,8 +99,12 @@ fn unusable(error: &str) -> ExitCode {
     ExitCode::from(crate::show::nagios::State::Unknown.exit_status())
 }
 
-/// Says what is wrong on stderr, in one line.
+/// Says what is wrong on stderr: in one line, or in one for each mistake in a configuration.
 fn complain(error: &anyhow::Error) -> ExitCode {
-    eprintln!("stdiowatch: {error:#}");
+    match error.downcast_ref::<servers::Wrong>() {
+        // Lines that begin with a place, as editors and CI know them.
+        Some(wrong) => eprintln!("{wrong}"),
+        None => eprintln!("stdiowatch: {error:#}"),
+    }
     ExitCode::from(USAGE)
 }

@@ -50,8 +50,9 @@ impl Output<'_> {
         Ok(Output { args, file: args.output.as_deref().map(create).transpose()?, summary })
     }
 
-    /// Writes the reports, and says with what to exit.
-    pub(super) fn write(self, checked: Vec<Checked>) -> anyhow::Result<ExitCode> {
+    /// Writes the reports, and says with what to exit: at least with 1 if something `is_broken` that could
+    /// not even be probed.
+    pub(super) fn write(self, checked: Vec<Checked>, is_broken: bool) -> anyhow::Result<ExitCode> {
         let Output { args, file, summary } = self;
         let stdout = std::io::stdout();
         let look = match &file {
@@ -76,7 +77,8 @@ impl Output<'_> {
         if let Some(summary) = summary {
             summarise(summary, &reports).context("cannot write the step summary")?;
         }
-        Ok(ExitCode::from(exit_status(&reports, args)))
+        let status = exit_status(&reports, args);
+        Ok(ExitCode::from(if is_broken && (status == 0 || status == 3) { 1 } else { status }))
     }
 }
 

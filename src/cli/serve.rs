@@ -10,22 +10,22 @@ use tokio::sync::watch;
 use tracing::{info, warn};
 
 use super::args::ServeArgs;
+use super::servers::{self, Chosen};
 use super::signals::{Request, Signals};
-use super::{complain, demo, lockfile, log};
+use super::{complain, demo, log};
+use crate::config::LISTEN;
 use crate::outside::clock;
 use crate::outside::process::GuardCommand;
 use crate::outside::vault::file_name;
 use crate::running::hub::Hub;
 use crate::running::keeper::Keeper;
-use crate::running::reload::{Reloader, Source};
+use crate::running::reload::{Reloader, Source, seen};
 use crate::running::{Fleet, Launchpad, Watched};
 use crate::serve::actions::Actions;
 use crate::serve::listen::{self, Limits};
 use crate::serve::own::Own;
 use crate::serve::routes::{Sources, routes, with_manners};
 
-/// From one probe to the next, unless told otherwise.
-const INTERVAL: Duration = Duration::from_secs(60);
 /// The same for the demo, which should show something soon.
 const DEMO_INTERVAL: Duration = Duration::from_secs(10);
 
@@ -38,23 +38,25 @@ pub(super) fn run(args: ServeArgs) -> ExitCode {
 
 /// Everything that can be wrong is found out before the first server is launched.
 fn serve(args: &ServeArgs) -> anyhow::Result<()> {
-    let mut servers = if args.demo {
-        demo::servers(args.interval.unwrap_or(DEMO_INTERVAL))?
-    } else {
-        vec![args.server.watched(args.interval.unwrap_or(INTERVAL))?]
-    };
-    lockfile::load(&mut servers)?;
+    let chosen = chosen(args)?;
+    let listen = args.listen.as_deref().or(chosen.listen.as_deref()).unwrap_or(LISTEN).to_owned();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
     let signals = {
         let _inside = runtime.enter();
         Signals::catch()?
     };
-    let listener = listen::bind(&args.listen)?;
+    let listener = listen::bind(&listen)?;
     log::begin();
     let (stop, stopped) = watch::channel(false);
     let launchpad = Arc::new(Launchpad::start(GuardCommand::own(), stopped.clone()).context("cannot launch anything")?);
-    let address = listener.local_addr().map_or_else(|_| args.listen.clone(), |a| a.to_string());
-    for server in &servers {
+    let address = listener.local_addr().map_or_else(|_| listen.clone(), |a| a.to_string());
+    for skipped in &chosen.skipped {
+        match skipped.broken {
+            true => warn!("{}", servers::told(skipped)),
+            false => info!("{}", servers::told(skipped)),
+        }
+    }
+    for server in &chosen.servers {
         info!(server = server.name.as_str(), every = ?server.interval, "watching");
     }
     info!("listening on http://{address}/");
@@ -62,16 +64,15 @@ fn serve(args: &ServeArgs) -> anyhow::Result<()> {
     if actions == Actions::NotHere {
         warn!("--enable-actions has no effect: {address} is no loopback address, and nobody who calls is known");
     }
-    let keeper = state_dir(args, &servers).map(|dir| Keeper::open(&dir));
-    // What was given on the command line cannot be read again.
-    let watching = Watching { servers, keeper, source: None, signals, stop, stopped };
+    let keeper = state_dir(args, &chosen).map(|dir| Keeper::open(&dir));
+    let watching = Watching { source: source(args, &chosen), servers: chosen.servers, keeper, signals, stop, stopped };
     runtime.block_on(watching.until_stopped(listener, actions, launchpad))
 }
 
 /// Where accepted schemas are kept: where it was said, or else where the XDG base directory
 /// specification has it. The demo keeps nothing.
-fn state_dir(args: &ServeArgs, servers: &[Watched]) -> Option<PathBuf> {
-    if let Some(dir) = &args.state_dir {
+fn state_dir(args: &ServeArgs, chosen: &Chosen) -> Option<PathBuf> {
+    if let Some(dir) = args.state_dir.as_ref().or(chosen.state_dir.as_ref()) {
         return Some(dir.clone());
     }
     if args.demo {
@@ -83,8 +84,35 @@ fn state_dir(args: &ServeArgs, servers: &[Watched]) -> Option<PathBuf> {
         info!("nothing is kept over restarts: there is neither --state-dir nor XDG_STATE_HOME nor HOME");
     }
     // Each for itself: a directory has one user at a time.
-    let name = servers.first().map_or("none", |server| server.name.as_str());
-    Some(base?.join("stdiowatch").join(format!("command-{}", file_name(name))))
+    let own = match args.server.config.first() {
+        Some(file) => format!("config-{}", file_name(&std::path::absolute(file).unwrap_or_else(|_| file.clone()).to_string_lossy())),
+        None => format!("command-{}", file_name(chosen.servers.first().map_or("none", |server| server.name.as_str()))),
+    };
+    Some(base?.join("stdiowatch").join(own))
+}
+
+/// The servers to watch.
+fn chosen(args: &ServeArgs) -> anyhow::Result<Chosen> {
+    if args.demo {
+        let servers = demo::servers(args.interval.unwrap_or(DEMO_INTERVAL))?;
+        return Ok(Chosen { servers, skipped: Vec::new(), listen: None, state_dir: None, files: Vec::new() });
+    }
+    servers::chosen(&args.server, &[], args.interval)
+}
+
+/// Where the servers can be read again; what was given on the command line cannot.
+fn source(args: &ServeArgs, chosen: &Chosen) -> Option<Source> {
+    if args.server.config.is_empty() {
+        return None;
+    }
+    let (server, interval) = (args.server.clone(), args.interval);
+    let load = move || servers::chosen(&server, &[], interval).map(|chosen| chosen.servers).map_err(|error| format!("{error:#}"));
+    let files: Vec<PathBuf> = chosen.files.iter().chain(chosen.servers.iter().filter_map(|s| s.schema.lock.as_ref())).cloned().collect();
+    let follow = args.watch_config.then(|| {
+        let used = seen(&files);
+        (files, used)
+    });
+    Some(Source { load: Arc::new(load), follow })
 }
 
 /// What is watched, and who may change that.

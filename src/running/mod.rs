@@ -27,6 +27,7 @@ mod launchpad;
 mod onlooker;
 pub mod pace;
 pub mod reload;
+mod secrets;
 mod watched;
 mod watcher;
 

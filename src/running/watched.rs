@@ -34,6 +34,8 @@ pub struct Watched {
     pub thresholds: Thresholds,
     /// What its lists are compared with.
     pub schema: SchemaPolicy,
+    /// What must not surface, besides the values of its environment and what its arguments call a secret.
+    pub secrets: Vec<String>,
 }
 
 /// How many probes in a row it takes until a server counts as something else; 1 or more.
@@ -77,6 +79,7 @@ impl Watched {
             interval,
             thresholds: Thresholds::default(),
             schema: SchemaPolicy::default(),
+            secrets: Vec::new(),
         }
     }
 
@@ -110,10 +113,13 @@ impl Watched {
         self.spec != other.spec || self.era != other.era
     }
 
-    /// Knows what must not surface: the values of the configured environment.
+    /// Knows what must not surface: the values of the configured environment, and secrets among the
+    /// arguments.
     #[must_use]
     pub fn redactor(&self) -> Redactor {
-        Redactor::new(self.spec.env.iter().map(|(_, value)| value.as_bytes()))
+        let env = self.spec.env.iter().map(|(_, value)| value.as_bytes());
+        let args = super::secrets::of_args(&self.spec.args).into_iter().map(str::as_bytes);
+        Redactor::new(env.chain(args).chain(self.secrets.iter().map(String::as_bytes)))
     }
 
     /// What its lists are compared with, if a lock file says that.

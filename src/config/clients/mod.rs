@@ -45,12 +45,14 @@
 //! - Where several clients share a notation, its placeholders are filled for all of them.
 //! - Keys that are not about launching are nobody's business here, timeouts of tool calls among them.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use self::fill::Filler;
 use self::ground::Ground;
 use self::groups::{Group, Search};
+use super::expand::HARMLESS;
 use super::tree::{Place, Problem};
 use super::{Configured, Skipped};
 use crate::outside::process::LaunchSpec;
@@ -132,11 +134,24 @@ pub fn read(
     let root = if is_toml { toml::read(text) } else { jsonc::read(text) }.map_err(|problem| vec![problem])?;
     let groups = if is_toml { Search::toml(&root, &ground) } else { Search::json(&root, &ground) }?;
     let mut reading = Reading { file: file.to_owned(), launches: Vec::new(), skipped: Vec::new() };
+    // What comes from our environment may be a secret, wherever in the file it is filled in.
+    let secrets = RefCell::new(Vec::new());
+    let env = |name: &str| {
+        let value = env(name)?;
+        if !HARMLESS.contains(&name) {
+            secrets.borrow_mut().push(value.clone());
+        }
+        Some(value)
+    };
     for group in &groups {
-        let filler = Filler { form: group.form, ground: &ground, project: group.project.as_deref(), inputs: group.inputs, env };
+        let filler = Filler { form: group.form, ground: &ground, project: group.project.as_deref(), inputs: group.inputs, env: &env };
         reading.group(group, &filler);
     }
-    Ok(reading.named(usual))
+    let mut found = reading.named(usual);
+    for server in &mut found.servers {
+        server.watched.secrets.clone_from(&secrets.borrow());
+    }
+    Ok(found)
 }
 
 /// What has been read so far.
