@@ -5,6 +5,8 @@
 //! kept exactly instead: integers beyond ±2^53, more than 17 significant digits, and what is too
 //! large or too small. For every other number the result is the RFC's.
 
+use std::cmp::Ordering;
+
 /// The number `token` (in RFC 8259's grammar), canonical.
 pub(super) fn canonical(token: &str) -> String {
     let decimal = Decimal::of(token);
@@ -19,6 +21,24 @@ pub(super) fn canonical(token: &str) -> String {
     }
     // `Number::toString` of ECMA-262, section 6.1.6.1.20.
     ryu_js::Buffer::new().format_finite(double).to_owned()
+}
+
+/// How two numbers compare, whatever their size.
+pub(super) fn compare(a: &str, b: &str) -> Ordering {
+    let (a, b) = (Decimal::of(a), Decimal::of(b));
+    // Without zeros at either end, digits compare as their letters do.
+    let size = |d: &Decimal, other: &Decimal| match (d.digits.is_empty(), other.digits.is_empty()) {
+        (false, false) => d.point.cmp(&other.point).then_with(|| d.digits.cmp(&other.digits)),
+        (d, other) => other.cmp(&d),
+    };
+    let sign = |d: &Decimal| if d.digits.is_empty() { 0 } else { 1 - 2 * i8::from(d.negative) };
+    sign(&a).cmp(&sign(&b)).then_with(|| if a.negative { size(&b, &a) } else { size(&a, &b) })
+}
+
+/// Whether a number has no fraction.
+pub(super) fn is_integral(token: &str) -> bool {
+    let decimal = Decimal::of(token);
+    decimal.digits.is_empty() || i64::try_from(decimal.digits.len()).is_ok_and(|length| length <= decimal.point)
 }
 
 /// ±0.DIGITS × 10^point, without zeros at either end of the digits.
@@ -57,7 +77,7 @@ impl Decimal {
 
 #[cfg(test)]
 mod tests {
-    use super::canonical;
+    use super::{canonical, compare, is_integral};
 
     #[test]
     fn as_the_examples_of_rfc_8785_have_it() {
@@ -109,5 +129,23 @@ mod tests {
         assert_eq!(canonical("1e-999"), "0.1e-998");
         assert_eq!(canonical("0.10000000000000000001"), "0.10000000000000000001e0");
         assert_ne!(canonical("1e999999999999999999999"), canonical("1e-999999999999999999999"));
+    }
+
+    #[test]
+    fn numbers_compare_by_their_value() {
+        let ascending =
+            ["-1e999", "-10", "-2.5", "-2", "-1e-9", "0", "1e-9", "0.5", "1", "1.5", "9", "10", "9007199254740992", "9007199254740993", "1e999"];
+        for (n, a) in ascending.iter().enumerate() {
+            for (m, b) in ascending.iter().enumerate() {
+                assert_eq!(compare(a, b), n.cmp(&m), "{a} {b}");
+            }
+        }
+        assert!(compare("-0", "0.0").is_eq() && compare("1e2", "100.0").is_eq());
+    }
+
+    #[test]
+    fn integers_are_known_however_they_are_written() {
+        assert!(["0", "-0.0", "1", "1.0", "-1.5e1", "1e999", "1.25e2"].iter().all(|n| is_integral(n)));
+        assert!(!["0.5", "1e-1", "1.25e1", "-2.5"].iter().any(|n| is_integral(n)));
     }
 }
