@@ -111,7 +111,11 @@ fn execution<'d>(work: &mut Work<'d>, whole: Member<'d>) {
             _ => None,
         };
         match (allowed(member.old), allowed(member.new)) {
-            (Some(old), Some(new)) if old == new => {}
+            (Some(old), Some(new)) if old == new => {
+                if !work.is_same(member.old, member.new) {
+                    tell(work, rules::REWRITTEN, whole);
+                }
+            }
             (Some(old), Some(new)) if old.iter().zip(new).all(|(old, new)| !old || new) => tell(work, rules::TASKS_ALLOWED, member),
             _ => tell(work, rules::TASKS_OTHER, member),
         }
