@@ -2,7 +2,8 @@
 //!
 //! Ours is all that a probe pays for a `tools/list` reply: the machine is told of its bytes as they come
 //! out of a pipe, makes lines and messages of them, checks the schemas, and digests each item and all of
-//! them together. The idiom is `serde_json::Value`, `serde_json_canonicalizer` and SHA-256 per item.
+//! them together. It knows the probe before: of another list of the same length (so that it has to look)
+//! or of the same one. The idiom is `serde_json::Value`, `serde_json_canonicalizer` and SHA-256 per item.
 //!
 //! Rounds are interleaved, each measuring the idiom, a changed list and an unchanged one, in turns of
 //! order; what is told is the median of the rounds' ratios. Exit status 0 whatever they are.
@@ -10,10 +11,10 @@
 
 use std::hint::black_box;
 use std::sync::Arc;
-use std::time::Instant;
 
+use rustix::time::{ClockId, clock_gettime};
 use sha2::{Digest as _, Sha256};
-use stdiowatch::probe::{EraChoice, Exit, Input, Machine, Observation, Plan, Swept, Usage};
+use stdiowatch::probe::{EraChoice, Exit, Input, Machine, Observation, Pages, Plan, Swept, Usage};
 use stdiowatch::protocol::Era;
 use stdiowatch::protocol::mcp::set_digest;
 use stdiowatch::words::{At, Digest};
@@ -46,24 +47,35 @@ struct Measured {
 
 fn measure(line: &[u8], other: &[u8], rounds: usize, repeats: usize) -> Measured {
     assert_eq!(line.len(), other.len(), "the length alone must not tell them apart");
-    let sides: [&dyn Fn(); 3] = [&|| _ = black_box(idiom(black_box(line))), &|| _ = black_box(digest(&probe(black_box(line)))), &|| {
-        _ = black_box(digest(&probe(black_box(line))))
-    }];
+    let pages = |line| Arc::clone(&probe(line, &Arc::default()).judged().unwrap().pages);
+    let (same, another) = (pages(line), pages(other));
+    let recalled = |pages| probe(line, pages).judged().unwrap().pages.recalled;
+    assert_eq!((recalled(&same), recalled(&another)), (1, 0));
+    assert_eq!(digest(&probe(line, &another)), idiom(line));
+    assert_eq!(digest(&probe(line, &same)), idiom(line));
+    let sides: [&dyn Fn() -> Digest; 3] =
+        [&|| idiom(black_box(line)), &|| digest(&probe(black_box(line), &another)), &|| digest(&probe(black_box(line), &same))];
     let mut times: [Vec<f64>; 3] = Default::default();
     for round in 0..=rounds {
         for turn in 0..3 {
             let side = (round + turn) % 3;
-            let begun = Instant::now();
-            (0..repeats).for_each(|_| sides[side]());
+            let begun = cpu_time();
+            (0..repeats).for_each(|_| _ = black_box(sides[side]()));
             // The first round only warms up.
             if round > 0 {
-                times[side].push(begun.elapsed().as_secs_f64() / repeats as f64);
+                times[side].push((cpu_time() - begun) / repeats as f64);
             }
         }
     }
     let [idiom, changed, unchanged] = &times;
     let ratio = |ours: &[f64]| median(idiom.iter().zip(ours).map(|(idiom, ours)| idiom / ours).collect());
     Measured { idiom: median(idiom.clone()), ratios: [ratio(changed), ratio(unchanged)] }
+}
+
+/// Seconds that this thread has run: what others do meanwhile does not count.
+fn cpu_time() -> f64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -89,8 +101,8 @@ fn idiom(line: &[u8]) -> Digest {
 }
 
 /// One whole probe of a legacy server whose era is known.
-fn probe(line: &[u8]) -> Observation {
-    let plan = Plan { era: EraChoice::Auto { remembered: Some(Era::Legacy) }, list_twice: false, ..Plan::new() };
+fn probe(line: &[u8], pages: &Arc<Pages>) -> Observation {
+    let plan = Plan { era: EraChoice::Auto { remembered: Some(Era::Legacy) }, list_twice: false, pages: Arc::clone(pages), ..Plan::new() };
     let mut machine = Machine::new(Arc::new(plan), At::START);
     let mut tell = |input: Input<'_>| {
         while machine.poll().is_some() {}
@@ -121,7 +133,7 @@ fn tool(n: usize, tag: &str) -> String {
     format!(
         concat!(
             r#"{{"name":"tool_{n:05}","title":"Tool number {n} {tag}","description":"Does a thing with the given arguments and returns a structured answer.\n\n"#,
-            r#"Does it with \"care\", relative to the root, and never twice – unless asked to. See also tool_{m:05}.","inputSchema":{{"type":"object","#,
+            r#"Does it with \"care\", relative to the root, and never twice – unless asked to. Stops at the first error, and says which it was. See also tool_{m:05}.","inputSchema":{{"type":"object","#,
             r#""properties":{{"path":{{"type":"string","description":"The path to operate on, relative to the root"}},"limit":{{"type":"integer","minimum":0,"#,
             r#""maximum":1000,"default":100}},"ratio":{{"type":"number","exclusiveMaximum":0.75}},"recursive":{{"type":"boolean","default":false}},"tags":"#,
             r#"{{"type":"array","items":{{"type":"string","enum":["a","b","c","d"]}}}}}},"required":["path"],"additionalProperties":false}},"#,

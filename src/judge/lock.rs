@@ -15,7 +15,7 @@ use super::report::ServerIdentity;
 use crate::protocol::Era;
 use crate::protocol::json::{Doc, JsonError, Kind, Value, write_pretty};
 use crate::protocol::mcp::{Item, ListKind, read_item};
-use crate::words::{Redactor, ServerName, printable};
+use crate::words::{ServerName, printable};
 
 /// What this version writes, and reads.
 const FORMAT: i64 = 1;
@@ -268,7 +268,7 @@ impl Reader<'_> {
     }
 
     fn item(&self, kind: ListKind, value: Value<'_>) -> Result<Item, LockError> {
-        read_item(kind, Era::Legacy, value, &Redactor::none(), &mut Vec::new()).ok_or_else(|| self.wrong(value, "an item is an object"))
+        read_item(kind, value).ok_or_else(|| self.wrong(value, "an item is an object"))
     }
 
     fn era(&self, of: Value<'_>) -> Result<Era, LockError> {

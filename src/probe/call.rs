@@ -68,8 +68,8 @@ fn unequal(result: Value<'_>, pointer: &str, wanted: &str, redactor: &Redactor) 
         return Some(format!("there is nothing at {shown}"));
     };
     let (mut got, mut expected) = (Vec::new(), Vec::new());
-    write_canonical(value, &[], &mut got);
-    write_canonical(Doc::parse(wanted.as_bytes()).ok()?.root(), &[], &mut expected);
+    write_canonical(value, &mut got);
+    write_canonical(Doc::parse(wanted.as_bytes()).ok()?.root(), &mut expected);
     let got_text = String::from_utf8_lossy(&got);
     (got != expected).then(|| format!("{shown} is {}, and should be {}", redactor.printable(&got_text, 100), printable(wanted, 100)))
 }

@@ -93,6 +93,10 @@ pub const fn is_printable(c: char) -> bool {
 /// escaped like an excerpt, bounded to `max` characters.
 #[must_use]
 pub fn printable(text: &str, max: usize) -> String {
+    // As nearly every name is.
+    if text.len() <= max && text.bytes().all(|b| matches!(b, b' '..=b'~')) {
+        return text.to_owned();
+    }
     let mut out = String::new();
     let mut room = max;
     for c in text.chars() {
@@ -138,6 +142,15 @@ mod tests {
     fn what_would_move_a_terminal_is_escaped() {
         assert_eq!(Excerpt::of(b"\x1b[?25l\r\n\t\x07").as_str(), "\\x1b[?25l\\r\\n\\t\\x07");
         assert_eq!(Excerpt::of("a\u{202e}b\u{200b}\u{feff}".as_bytes()).as_str(), "a\\u{202e}b\\u{200b}\\u{feff}");
+    }
+
+    #[test]
+    fn a_name_is_cut_where_it_has_to_be() {
+        assert_eq!(printable("abc ~", 5), "abc ~");
+        assert_eq!(printable("abcdef", 5), "abcde…");
+        assert_eq!(printable("a\tb\u{7f}", 20), "a\\tb\\x7f");
+        assert_eq!(printable("äöü", 3), "äöü");
+        assert_eq!(printable("äöüx", 3), "äöü…");
     }
 
     #[test]

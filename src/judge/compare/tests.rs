@@ -14,7 +14,7 @@ mod soundness;
 fn canonical(text: &str) -> Vec<u8> {
     let doc = Doc::parse(text.as_bytes()).unwrap_or_else(|e| panic!("{e}: {text}"));
     let mut out = Vec::new();
-    write_canonical(doc.root(), &[], &mut out);
+    write_canonical(doc.root(), &mut out);
     out
 }
 

@@ -2,10 +2,7 @@ use super::*;
 use crate::words::Digest;
 
 fn listing(tools: &[&str]) -> Listing {
-    let items: Vec<Item> = tools
-        .iter()
-        .map(|text| read_item(ListKind::Tools, Era::Legacy, Doc::parse(text.as_bytes()).unwrap().root(), &Redactor::none(), &mut Vec::new()).unwrap())
-        .collect();
+    let items: Vec<Item> = tools.iter().map(|text| read_item(ListKind::Tools, Doc::parse(text.as_bytes()).unwrap().root()).unwrap()).collect();
     let conditions = Conditions {
         era: Era::Legacy,
         protocol_version: Some("2025-11-25".to_owned()),

@@ -10,24 +10,43 @@ use std::io::Write as _;
 use super::text::{self, Unit};
 use super::{Doc, Kind, Node, Oddity, Spelling, Value, number};
 
-/// Appends the canonical form of `value` to `out`, and says what in it is beyond RFC 8785: of several
-/// things the first one in the order of [`Oddity::ALL`].
-///
-/// Members of the outermost object are left out that `skip` names: by their key, or by a key and a key
-/// in the object that it holds; such an object is left out with its last member.
-pub fn write_canonical(value: Value<'_>, skip: &[&[&str]], out: &mut Vec<u8>) -> Option<Oddity> {
-    let mut writer = Writer { doc: value.doc, out, members: Vec::new(), open: Vec::new(), oddity: None };
-    match value.kind() {
-        Kind::Object => writer.open_object(value.index, |key, member| is_skipped(skip, key, member)),
-        Kind::Null | Kind::Bool | Kind::Number | Kind::NonFinite | Kind::String | Kind::Array => writer.value(value.index),
-    }
-    while let Some(frame) = writer.open.pop() {
-        match frame {
-            Frame::Array(array) => writer.go_on_with_array(array),
-            Frame::Object(object) => writer.go_on_with_object(object, skip),
+/// Writes canonical forms, one after the other.
+#[derive(Debug, Default)]
+pub struct Canonicalizer {
+    /// The members of the open objects, outermost first, those of each one sorted: the first eight bytes
+    /// of the key, and its node. The value's is the next one.
+    members: Vec<(u64, u32)>,
+    /// The open containers, outermost first.
+    open: Vec<Frame>,
+}
+
+impl Canonicalizer {
+    /// Appends the canonical form of `value` to `out`, and says what in it is beyond RFC 8785: of several
+    /// things the first one in the order of [`Oddity::ALL`].
+    ///
+    /// Members of the outermost object are left out that `skip` names: by their key, or by a key and a
+    /// key in the object that it holds; such an object is left out with its last member.
+    pub fn write(&mut self, value: Value<'_>, skip: &[&[&str]], out: &mut Vec<u8>) -> Option<Oddity> {
+        let Canonicalizer { members, open } = self;
+        let mut writer = Writer { doc: value.doc, out, members, open, oddity: None };
+        match value.kind() {
+            Kind::Object => writer.open_object(value.index, |key, member| is_skipped(skip, key, member)),
+            Kind::Array => writer.open_array(value.index),
+            Kind::Null | Kind::Bool | Kind::Number | Kind::NonFinite | Kind::String => writer.leaf(value.node()),
         }
+        while let Some(frame) = writer.open.pop() {
+            match frame {
+                Frame::Array(array) => writer.go_on_with_array(array),
+                Frame::Object(object) => writer.go_on_with_object(object, skip),
+            }
+        }
+        writer.oddity
     }
-    writer.oddity
+}
+
+/// Appends the canonical form of `value` to `out`, as [`Canonicalizer::write`] does, with nothing left out.
+pub fn write_canonical(value: Value<'_>, out: &mut Vec<u8>) -> Option<Oddity> {
+    Canonicalizer::default().write(value, &[], out)
 }
 
 fn is_skipped(skip: &[&[&str]], key: Value<'_>, member: Value<'_>) -> bool {
@@ -43,32 +62,44 @@ fn is_skipped_within(skip: &[&[&str]], key: Value<'_>, inner: Value<'_>) -> bool
 }
 
 /// A container that is being written.
+#[derive(Debug)]
 enum Frame {
     Array(Array),
     Object(Object),
 }
 
 /// The elements from node `next` on, up to node `end`.
+#[derive(Debug)]
 struct Array {
     next: u32,
     end: u32,
     first: bool,
 }
 
-/// Its members in `Writer::members`: those from `next` up to `end` are still to be written.
+/// Its members in `Canonicalizer::members`: those from `next` up to `end` are still to be written.
+#[derive(Debug)]
 struct Object {
     begin: usize,
     next: usize,
     end: usize,
 }
 
+impl Node {
+    /// Whether it is surely written in its canonical form.
+    fn is_as_it_is(self) -> bool {
+        match self.kind {
+            Kind::Null | Kind::Bool => true,
+            Kind::String => self.spelling == Spelling::Plain,
+            Kind::Number | Kind::NonFinite | Kind::Array | Kind::Object => false,
+        }
+    }
+}
+
 struct Writer<'d, 'o> {
     doc: &'d Doc<'d>,
     out: &'o mut Vec<u8>,
-    /// The members of the open objects, outermost first, those of each one sorted: the first eight bytes
-    /// of the key, and its node. The value's is the next one.
-    members: Vec<(u64, u32)>,
-    open: Vec<Frame>,
+    members: &'o mut Vec<(u64, u32)>,
+    open: &'o mut Vec<Frame>,
     oddity: Option<Oddity>,
 }
 
@@ -85,10 +116,9 @@ impl<'d> Writer<'d, '_> {
         &self.doc.bytes[node.start as usize..node.end as usize]
     }
 
-    fn value(&mut self, index: u32) {
-        let node = self.node(index);
+    /// Writes what is no container.
+    fn leaf(&mut self, node: Node) {
         match node.kind {
-            Kind::Null | Kind::Bool => self.out.extend_from_slice(self.raw(node)),
             Kind::String => self.string(node),
             Kind::Number => {
                 if number::write(self.raw(node), self.out) == number::Form::Exact {
@@ -99,46 +129,71 @@ impl<'d> Writer<'d, '_> {
                 self.out.extend_from_slice(self.raw(node));
                 self.note(Oddity::NonFinite);
             }
-            Kind::Array => {
-                self.out.push(b'[');
-                self.open.push(Frame::Array(Array { next: index + 1, end: node.next, first: true }));
+            Kind::Null | Kind::Bool | Kind::Array | Kind::Object => self.out.extend_from_slice(self.raw(node)),
+        }
+    }
+
+    /// Begins the array at `index`.
+    fn open_array(&mut self, index: u32) {
+        self.out.push(b'[');
+        self.open.push(Frame::Array(Array { next: index + 1, end: self.node(index).next, first: true }));
+    }
+
+    /// Writes elements up to the next one that is a container.
+    fn go_on_with_array(&mut self, mut array: Array) {
+        while array.next < array.end {
+            if !array.first {
+                self.out.push(b',');
             }
-            Kind::Object => self.open_object(index, |_, _| false),
+            let index = array.next;
+            let node = self.node(index);
+            array = Array { next: node.next, first: false, ..array };
+            match node.kind {
+                Kind::Array => {
+                    self.open.push(Frame::Array(array));
+                    return self.open_array(index);
+                }
+                Kind::Object => {
+                    self.open.push(Frame::Array(array));
+                    return self.open_object(index, |_, _| false);
+                }
+                Kind::Null | Kind::Bool | Kind::Number | Kind::NonFinite | Kind::String => self.leaf(node),
+            }
         }
+        self.out.push(b']');
     }
 
-    fn go_on_with_array(&mut self, array: Array) {
-        if array.next >= array.end {
-            self.out.push(b']');
-            return;
+    /// Writes members up to the next one that is a container.
+    fn go_on_with_object(&mut self, mut object: Object, skip: &[&[&str]]) {
+        while object.next < object.end {
+            if object.next > object.begin {
+                self.out.push(b',');
+            }
+            let index = self.members[object.next].1;
+            let (key, value) = (self.node(index), self.node(index + 1));
+            object.next += 1;
+            if key.is_as_it_is() && value.is_as_it_is() && value.start == key.end + 1 {
+                self.out.extend_from_slice(&self.doc.bytes[key.start as usize..value.end as usize]);
+                continue;
+            }
+            self.string(key);
+            self.out.push(b':');
+            match value.kind {
+                Kind::Array => {
+                    self.open.push(Frame::Object(object));
+                    return self.open_array(index + 1);
+                }
+                Kind::Object => {
+                    let is_outermost = self.open.is_empty();
+                    self.open.push(Frame::Object(object));
+                    let key = Value { doc: self.doc, index };
+                    return self.open_object(index + 1, |inner, _| is_outermost && is_skipped_within(skip, key, inner));
+                }
+                Kind::Null | Kind::Bool | Kind::Number | Kind::NonFinite | Kind::String => self.leaf(value),
+            }
         }
-        if !array.first {
-            self.out.push(b',');
-        }
-        self.open.push(Frame::Array(Array { next: self.node(array.next).next, end: array.end, first: false }));
-        self.value(array.next);
-    }
-
-    fn go_on_with_object(&mut self, object: Object, skip: &[&[&str]]) {
-        if object.next == object.end {
-            self.members.truncate(object.begin);
-            self.out.push(b'}');
-            return;
-        }
-        if object.next > object.begin {
-            self.out.push(b',');
-        }
-        let key = self.members[object.next].1;
-        self.string(self.node(key));
-        self.out.push(b':');
-        let is_outermost = self.open.is_empty();
-        self.open.push(Frame::Object(Object { next: object.next + 1, ..object }));
-        if is_outermost && self.node(key + 1).kind == Kind::Object {
-            let doc = self.doc;
-            self.open_object(key + 1, |inner, _| is_skipped_within(skip, Value { doc, index: key }, inner));
-        } else {
-            self.value(key + 1);
-        }
+        self.members.truncate(object.begin);
+        self.out.push(b'}');
     }
 
     /// Begins the object at `index`, without the members that `is_skipped` says.
@@ -153,7 +208,7 @@ impl<'d> Writer<'d, '_> {
             let value = at + 1;
             if !is_skipped(Value { doc: self.doc, index: at }, Value { doc: self.doc, index: value }) {
                 plain &= key.spelling == Spelling::Plain;
-                self.members.push((first_eight(self.raw(key)), at));
+                self.members.push((self.first_eight(key), at));
             }
             at = self.node(value).next;
         }
@@ -176,6 +231,19 @@ impl<'d> Writer<'d, '_> {
         let units = |index: u32| text::utf16(Value { doc, index }.raw());
         members.sort_by_cached_key(|(_, index)| units(*index));
         members.windows(2).any(|pair| units(pair[0].1) == units(pair[1].1))
+    }
+
+    /// The first eight bytes of a key, filled up with zeros: what most keys are told apart by, and sorted
+    /// as they are.
+    fn first_eight(&self, key: Node) -> u64 {
+        let (from, length) = (key.start as usize + 1, (key.end - key.start - 2).min(8));
+        let Some(eight) = self.doc.bytes[from..].first_chunk::<8>() else {
+            let mut first = [0; 8];
+            first[..length as usize].copy_from_slice(&self.doc.bytes[from..from + length as usize]);
+            return u64::from_be_bytes(first);
+        };
+        // What comes after a shorter key is not its own.
+        u64::from_be_bytes(*eight) & !u64::MAX.checked_shr(length * 8).unwrap_or(0)
     }
 
     /// RFC 8785, section 3.2.2.2.
@@ -219,16 +287,4 @@ impl<'d> Writer<'d, '_> {
         });
         self.out.push(b'"');
     }
-}
-
-/// The first eight bytes of the string `raw`, filled up with zeros: what most keys are told apart by, and
-/// sorted as they are.
-fn first_eight(raw: &[u8]) -> u64 {
-    let key = &raw[1..raw.len() - 1];
-    let mut first = [0; 8];
-    match key.first_chunk::<8>() {
-        Some(eight) => first = *eight,
-        None => first[..key.len()].copy_from_slice(key),
-    }
-    u64::from_be_bytes(first)
 }

@@ -18,7 +18,7 @@ mod text;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-pub use canonical::write_canonical;
+pub use canonical::{Canonicalizer, write_canonical};
 pub use difference::first_difference;
 pub use oddity::Oddity;
 pub use pointer::{percent_decoded, pointer_tokens, push_token};
@@ -198,7 +198,14 @@ impl<'d> Value<'d> {
     /// Its text if it is a string: escapes resolved, and U+FFFD for what is no Unicode scalar.
     #[must_use]
     pub fn text(self) -> Option<Cow<'d, str>> {
-        (self.kind() == Kind::String).then(|| text::lossy(self.raw()))
+        let node = self.node();
+        match node.spelling {
+            _ if node.kind != Kind::String => None,
+            Spelling::Plain | Spelling::Wide => {
+                std::str::from_utf8(self.quoted()).map_or_else(|_| Some(text::lossy(self.raw())), |text| Some(text.into()))
+            }
+            Spelling::Escaped => Some(text::lossy(self.raw())),
+        }
     }
 
     /// Its value if it is an integer that fits (`1.0` is none: JSON-RPC ids are compared as written).

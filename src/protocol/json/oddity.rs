@@ -20,6 +20,18 @@ impl Oddity {
     /// All of them.
     pub const ALL: [Oddity; 5] = [Oddity::DuplicateKey, Oddity::LoneSurrogate, Oddity::NotUtf8, Oddity::NonFinite, Oddity::InexactNumber];
 
+    /// The word for it in what machines read.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Oddity::DuplicateKey => "duplicate_key",
+            Oddity::LoneSurrogate => "lone_surrogate",
+            Oddity::NotUtf8 => "not_utf8",
+            Oddity::NonFinite => "non_finite",
+            Oddity::InexactNumber => "inexact_number",
+        }
+    }
+
     /// The words for it: "there is …".
     #[must_use]
     pub const fn words(self) -> &'static str {

@@ -65,7 +65,13 @@ impl<'b> Parser<'b> {
                 }
                 (Expect::Key | Expect::KeyOrEnd, b'"') => {
                     self.string()?;
-                    Expect::Colon
+                    // Hardly anybody leaves room before it.
+                    if self.peek() == Some(b':') {
+                        self.at += 1;
+                        Expect::Value
+                    } else {
+                        Expect::Colon
+                    }
                 }
                 (Expect::Value | Expect::ElementOrEnd, _) => self.value(byte)?,
                 (Expect::Key | Expect::KeyOrEnd | Expect::Colon | Expect::CommaOrEnd, _) => {
@@ -270,10 +276,10 @@ impl<'b> Parser<'b> {
             at = self.nodes[at as usize + 1].next;
         }
         if as_written {
-            return first_twice(&mut self.keys, |a, b| a.cmp(b));
+            return first_twice(&mut self.keys, |a, b| a == b, |a, b| a.cmp(b));
         }
         let mut meant: Vec<(Cow<'b, str>, &'b [u8])> = self.keys.iter().map(|raw| (text::lossy(raw), *raw)).collect();
-        first_twice(&mut meant, |a, b| a.0.cmp(&b.0)).map(|(_, raw)| raw)
+        first_twice(&mut meant, |a, b| a.0 == b.0, |a, b| a.0.cmp(&b.0)).map(|(_, raw)| raw)
     }
 
     /// Appends the step from the open container `outer` to its member `inner`, which is its last.
@@ -298,13 +304,13 @@ impl<'b> Parser<'b> {
 }
 
 /// The first of `keys` that is there twice; of many keys the least one, and they are sorted then.
-fn first_twice<K: Clone>(keys: &mut [K], order: impl Fn(&K, &K) -> Ordering) -> Option<K> {
+fn first_twice<K: Clone>(keys: &mut [K], is_same: impl Fn(&K, &K) -> bool, order: impl Fn(&K, &K) -> Ordering) -> Option<K> {
     if keys.len() < 9 {
-        let again = |n: &usize| keys[..*n].iter().any(|k| order(k, &keys[*n]).is_eq());
+        let again = |n: &usize| keys[..*n].iter().any(|k| is_same(k, &keys[*n]));
         return (1..keys.len()).find(again).map(|n| keys[n].clone());
     }
-    keys.sort_by(&order);
-    keys.windows(2).find(|pair| order(&pair[0], &pair[1]).is_eq()).map(|pair| pair[1].clone())
+    keys.sort_by(order);
+    keys.windows(2).find(|pair| is_same(&pair[0], &pair[1])).map(|pair| pair[1].clone())
 }
 
 /// RFC 6901, section 3.

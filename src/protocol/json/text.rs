@@ -47,16 +47,25 @@ pub(super) fn for_each_unit<'b>(raw: &'b [u8], mut f: impl FnMut(Unit<'b>)) {
     let mut rest = inner(raw);
     while !rest.is_empty() {
         let plain = memchr::memchr(b'\\', rest).unwrap_or(rest.len());
-        for chunk in rest[..plain].utf8_chunks() {
-            if !chunk.valid().is_empty() {
-                f(Unit::Run(chunk.valid()));
-            }
-            chunk.invalid().iter().for_each(|_| f(Unit::Invalid));
+        match std::str::from_utf8(&rest[..plain]) {
+            Ok("") => {}
+            Ok(run) => f(Unit::Run(run)),
+            Err(_) => by_chunks(&rest[..plain], &mut f),
         }
         rest = &rest[plain..];
         if rest.len() >= 2 {
             rest = escape(rest, &mut f);
         }
+    }
+}
+
+/// The parts of bytes of which some are no UTF-8.
+fn by_chunks<'b>(bytes: &'b [u8], f: &mut impl FnMut(Unit<'b>)) {
+    for chunk in bytes.utf8_chunks() {
+        if !chunk.valid().is_empty() {
+            f(Unit::Run(chunk.valid()));
+        }
+        chunk.invalid().iter().for_each(|_| f(Unit::Invalid));
     }
 }
 

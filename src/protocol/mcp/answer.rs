@@ -5,7 +5,7 @@ use crate::protocol::json::{Kind, Value};
 use crate::words::Redactor;
 
 use super::ask::ListKind;
-use super::items::{Item, read_item};
+use super::items::{Item, ItemReader};
 
 /// Names and versions longer than this are cut where they are shown.
 const MAX_TEXT: usize = 200;
@@ -167,10 +167,10 @@ pub fn read_list(kind: ListKind, era: Era, result: Value<'_>, redactor: &Redacto
     let mut page = ListPage::default();
     match checker.want(result.get(kind.key()), Kind::Array, "an array", || kind.key().into()) {
         Some(list) => {
-            let mut room = Vec::new();
+            let mut reader = ItemReader::new(kind, era, redactor);
             for (n, value) in list.elements().enumerate() {
                 check_item(kind, value, n, &mut checker);
-                page.items.extend(read_item(kind, era, value, redactor, &mut room));
+                page.items.extend(reader.read(value));
             }
         }
         None => page.no_list = true,

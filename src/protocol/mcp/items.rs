@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use crate::protocol::Era;
-use crate::protocol::json::{Kind, Oddity, Value, write_canonical};
+use crate::protocol::json::{Canonicalizer, Kind, Oddity, Value};
 use crate::words::{Digest, Redactor};
 
 use super::ask::ListKind;
-use super::schema::{ToolFlaw, check_tool};
+use super::schema::{ToolChecker, ToolFlaw};
 
 /// Names longer than this are cut where they are shown; their digest is that of the whole.
 const MAX_NAME: usize = 200;
@@ -37,28 +37,50 @@ const NOT_SCHEMA: &[&[&str]] = &[&["_meta"], &["icons"]];
 const NOT_SCHEMA_OF_RESOURCES: &[&[&str]] = &[&["_meta"], &["icons"], &["size"], &["annotations", "lastModified"]];
 const NOT_SCHEMA_OF_TEMPLATES: &[&[&str]] = &[&["_meta"], &["icons"], &["annotations", "lastModified"]];
 
-/// Reads one item; `None` if it is no object. `room` is for its canonical form, so that there has to be
-/// room for only one.
-pub fn read_item(kind: ListKind, era: Era, value: Value<'_>, redactor: &Redactor, room: &mut Vec<u8>) -> Option<Item> {
-    if value.kind() != Kind::Object {
-        return None;
+/// Reads the items of one page, one after the other.
+pub(super) struct ItemReader<'w, 'd> {
+    kind: ListKind,
+    era: Era,
+    redactor: &'w Redactor,
+    canonicalizer: Canonicalizer,
+    /// The canonical form of the item that is being read.
+    canonical: Vec<u8>,
+    tools: ToolChecker<'w, 'd>,
+}
+
+impl<'w, 'd> ItemReader<'w, 'd> {
+    pub(super) fn new(kind: ListKind, era: Era, redactor: &'w Redactor) -> ItemReader<'w, 'd> {
+        ItemReader { kind, era, redactor, canonicalizer: Canonicalizer::default(), canonical: Vec::new(), tools: ToolChecker::new(redactor) }
     }
-    let skip = match kind {
-        ListKind::Tools | ListKind::Prompts => NOT_SCHEMA,
-        ListKind::Resources => NOT_SCHEMA_OF_RESOURCES,
-        ListKind::ResourceTemplates => NOT_SCHEMA_OF_TEMPLATES,
-    };
-    room.clear();
-    let odd = write_canonical(value, skip, room);
-    let name = value.get(kind.identity()).and_then(Value::text).unwrap_or_default();
-    Some(Item {
-        identity: Digest::of(name.as_bytes()),
-        name: redactor.printable(&name, MAX_NAME),
-        digest: Digest::of(room),
-        canonical: Arc::from(room.as_slice()),
-        odd,
-        flaws: if kind == ListKind::Tools { check_tool(value, era, redactor) } else { Vec::new() },
-    })
+
+    /// Reads one item; `None` if it is no object.
+    pub(super) fn read(&mut self, value: Value<'d>) -> Option<Item> {
+        if value.kind() != Kind::Object {
+            return None;
+        }
+        let skip = match self.kind {
+            ListKind::Tools | ListKind::Prompts => NOT_SCHEMA,
+            ListKind::Resources => NOT_SCHEMA_OF_RESOURCES,
+            ListKind::ResourceTemplates => NOT_SCHEMA_OF_TEMPLATES,
+        };
+        self.canonical.clear();
+        let odd = self.canonicalizer.write(value, skip, &mut self.canonical);
+        let name = value.get(self.kind.identity()).and_then(Value::text).unwrap_or_default();
+        Some(Item {
+            identity: Digest::of(name.as_bytes()),
+            name: self.redactor.printable(&name, MAX_NAME),
+            digest: Digest::of(&self.canonical),
+            canonical: Arc::from(self.canonical.as_slice()),
+            odd,
+            flaws: if self.kind == ListKind::Tools { self.tools.check(value, self.era) } else { Vec::new() },
+        })
+    }
+}
+
+/// Reads one item that was written down before; `None` if it is no object.
+#[must_use]
+pub fn read_item(kind: ListKind, value: Value<'_>) -> Option<Item> {
+    ItemReader::new(kind, Era::Legacy, &Redactor::none()).read(value)
 }
 
 /// The digest of all lists together, whatever the order of their items: the SHA-256 of one line an

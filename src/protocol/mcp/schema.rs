@@ -33,34 +33,48 @@ pub enum ToolFlaw {
 /// Flaws of one kind in one tool that are told; more of them say nothing new.
 const MAX_FLAWS: usize = 2;
 
-pub(super) fn check_tool(tool: Value<'_>, era: Era, redactor: &Redactor) -> Vec<ToolFlaw> {
-    let mut flaws = Vec::new();
-    // The root of an outputSchema may be anything from 2026-07-28 on.
-    for (member, object_root) in [("inputSchema", true), ("outputSchema", era == Era::Legacy)] {
-        let Some(schema) = tool.get(member).filter(|s| s.kind() == Kind::Object) else { continue };
-        let is_object = schema.get("type").and_then(Value::text).is_some_and(|t| t == "object");
-        if object_root && !is_object {
-            flaws.push(ToolFlaw::Invalid { pointer: format!("/{member}/type"), wanted: "\"object\"" });
-        }
-        let walk = Walk { root: schema, member, flaws: &mut flaws, references: HashSet::new(), redactor, todo: Vec::new(), places: Vec::new() };
-        walk.run();
-    }
-    flaws
-}
-
-struct Walk<'w, 'd> {
-    root: Value<'d>,
-    member: &'static str,
-    flaws: &'w mut Vec<ToolFlaw>,
-    references: HashSet<String>,
+/// Checks the tools of one page, one after the other.
+pub(super) struct ToolChecker<'w, 'd> {
     redactor: &'w Redactor,
+    flaws: Vec<ToolFlaw>,
+    references: HashSet<String>,
     todo: Vec<Todo<'d>>,
     /// How each of them, and of those that are done, is reached: the place that it is in, and the step
     /// from there. The root is not among them.
     places: Vec<(Place, Step<'d>)>,
 }
 
-/// An index into `Walk::places`; `None` is the root.
+impl<'w, 'd> ToolChecker<'w, 'd> {
+    pub(super) fn new(redactor: &'w Redactor) -> ToolChecker<'w, 'd> {
+        ToolChecker { redactor, flaws: Vec::new(), references: HashSet::new(), todo: Vec::new(), places: Vec::new() }
+    }
+
+    /// What is wrong with the schemas of `tool`.
+    pub(super) fn check(&mut self, tool: Value<'d>, era: Era) -> Vec<ToolFlaw> {
+        let [input, output] = tool.get_each(["inputSchema", "outputSchema"]);
+        // The root of an outputSchema may be anything from 2026-07-28 on.
+        for (schema, member, object_root) in [(input, "inputSchema", true), (output, "outputSchema", era == Era::Legacy)] {
+            let Some(root) = schema.filter(|s| s.kind() == Kind::Object) else { continue };
+            let is_object = root.get("type").is_some_and(|t| t.means("object"));
+            if object_root && !is_object {
+                self.flaws.push(ToolFlaw::Invalid { pointer: format!("/{member}/type"), wanted: "\"object\"" });
+            }
+            self.places.clear();
+            self.references.clear();
+            Walk { root, member, checker: self }.run();
+        }
+        std::mem::take(&mut self.flaws)
+    }
+}
+
+/// A walk through one schema.
+struct Walk<'c, 'w, 'd> {
+    root: Value<'d>,
+    member: &'static str,
+    checker: &'c mut ToolChecker<'w, 'd>,
+}
+
+/// An index into `ToolChecker::places`; `None` is the root.
 type Place = Option<usize>;
 
 /// A step of a JSON pointer.
@@ -87,11 +101,11 @@ enum Role {
     Several,
 }
 
-impl<'d> Walk<'_, 'd> {
+impl<'d> Walk<'_, '_, 'd> {
     fn run(mut self) {
-        self.todo.push(Todo { value: self.root, role: Role::Schema, place: None, depth: 1 });
+        self.checker.todo.push(Todo { value: self.root, role: Role::Schema, place: None, depth: 1 });
         let mut too_deep = false;
-        while let Some(Todo { value, role, place, depth }) = self.todo.pop() {
+        while let Some(Todo { value, role, place, depth }) = self.checker.todo.pop() {
             if depth > MAX_DEPTH {
                 too_deep = true;
                 continue;
@@ -103,7 +117,7 @@ impl<'d> Walk<'_, 'd> {
             }
         }
         if too_deep {
-            self.flaws.push(ToolFlaw::TooDeep);
+            self.checker.flaws.push(ToolFlaw::TooDeep);
         }
         self.dead_references();
     }
@@ -123,7 +137,7 @@ impl<'d> Walk<'_, 'd> {
                 continue;
             }
             if name == "$ref" {
-                self.references.extend(value.text().map(Into::into));
+                self.checker.references.extend(value.text().map(Into::into));
             }
             if let Some(role) = role_of(&name, value) {
                 self.later(value, role, place, Step::Key(key), depth);
@@ -138,15 +152,15 @@ impl<'d> Walk<'_, 'd> {
         if value.kind() == Kind::Bool && depth <= MAX_DEPTH && role == Role::Schema {
             return;
         }
-        self.places.push((place, step));
-        self.todo.push(Todo { value, role, place: Some(self.places.len() - 1), depth });
+        self.checker.places.push((place, step));
+        self.checker.todo.push(Todo { value, role, place: Some(self.checker.places.len() - 1), depth });
     }
 
     /// The JSON pointer of what is one `step` from `place`, bounded and escaped. Made only for what is told.
     fn pointer(&self, place: Place, step: Option<Step<'d>>) -> String {
         let mut steps: Vec<Step<'d>> = step.into_iter().collect();
         let mut at = place;
-        while let Some((outer, step)) = at.map(|n| self.places[n]) {
+        while let Some((outer, step)) = at.map(|n| self.checker.places[n]) {
             steps.push(step);
             at = outer;
         }
@@ -156,7 +170,7 @@ impl<'d> Walk<'_, 'd> {
                 break;
             }
             let token = match step {
-                Step::Key(key) => self.redactor.redact_str(&key.text().unwrap_or_default()).replace('~', "~0").replace('/', "~1"),
+                Step::Key(key) => self.checker.redactor.redact_str(&key.text().unwrap_or_default()).replace('~', "~0").replace('/', "~1"),
                 Step::Element(n) => n.to_string(),
             };
             pointer.push('/');
@@ -166,15 +180,15 @@ impl<'d> Walk<'_, 'd> {
     }
 
     fn invalid(&mut self, place: Place, step: Option<Step<'d>>, wanted: &'static str) {
-        let told = self.flaws.iter().filter(|f| matches!(f, ToolFlaw::Invalid { .. })).count();
+        let told = self.checker.flaws.iter().filter(|f| matches!(f, ToolFlaw::Invalid { .. })).count();
         if told < MAX_FLAWS {
-            self.flaws.push(ToolFlaw::Invalid { pointer: self.pointer(place, step), wanted });
+            self.checker.flaws.push(ToolFlaw::Invalid { pointer: self.pointer(place, step), wanted });
         }
     }
 
     /// Only references into the same document are looked at, and only where no `$id` moves their base.
     fn dead_references(&mut self) {
-        let mut references: Vec<&String> = self.references.iter().filter(|r| r.starts_with('#')).collect();
+        let mut references: Vec<&String> = self.checker.references.iter().filter(|r| r.starts_with('#')).collect();
         references.sort_unstable();
         let mut anchors = None;
         for reference in references {
@@ -184,9 +198,9 @@ impl<'d> Walk<'_, 'd> {
             } else {
                 anchors.get_or_insert_with(|| anchors_in(self.root)).contains(&fragment)
             };
-            let told = self.flaws.iter().filter(|f| matches!(f, ToolFlaw::DeadRef { .. })).count();
+            let told = self.checker.flaws.iter().filter(|f| matches!(f, ToolFlaw::DeadRef { .. })).count();
             if !alive && told < MAX_FLAWS && !has_inner_id(self.root) {
-                self.flaws.push(ToolFlaw::DeadRef { reference: self.redactor.printable(reference, 120) });
+                self.checker.flaws.push(ToolFlaw::DeadRef { reference: self.checker.redactor.printable(reference, 120) });
             }
         }
     }
@@ -214,7 +228,7 @@ fn wrong_type(key: &str, value: Value<'_>) -> Option<&'static str> {
 
 fn is_type(value: Value<'_>) -> bool {
     const TYPES: [&str; 7] = ["null", "boolean", "object", "array", "number", "string", "integer"];
-    let is_name = |v: Value<'_>| v.text().is_some_and(|t| TYPES.contains(&t.as_ref()));
+    let is_name = |v: Value<'_>| TYPES.iter().any(|name| v.means(name));
     is_name(value) || (value.kind() == Kind::Array && value.elements().all(is_name))
 }
 
