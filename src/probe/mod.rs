@@ -19,7 +19,7 @@ pub use call::Call;
 pub use machine::{Effect, Input, Machine};
 pub use observation::{Asked, End, EndedBy, Io, Launch, Limit, ListSeen, Observation, Peers, Phase, Seen, Timeout, What};
 pub use plan::{EraChoice, Fetches, Limits, Plan, Times};
-pub use process::{ContainerRun, Exit, LaunchError, LeftContainer, Leftover, Swept, Usage};
+pub use process::{ContainerRun, Excess, Exit, LaunchError, LeftContainer, Leftover, Swept, Taken, Usage};
 pub use tape::{Happening, Recording, Tape, TapeError};
 
 #[cfg(test)]

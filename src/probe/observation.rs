@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::plan::Fetches;
-use super::process::{ContainerRun, Exit, LaunchError, Swept, Usage};
+use super::process::{ContainerRun, Excess, Exit, LaunchError, Swept, Usage};
 use crate::protocol::Era;
 use crate::protocol::mcp::{Flaw, Greeting, Item, ListKind, ToolFlaw};
 use crate::protocol::wire::{Fault, Place};
@@ -262,6 +262,8 @@ pub enum What {
         /// The limit, in bytes.
         limit: u64,
     },
+    /// It had more of something than it may, and was killed for it.
+    TookTooMuch(Excess),
     /// Stdout ended in the middle of a line.
     Unterminated {
         /// The bytes of that line.

@@ -30,6 +30,9 @@ const BACKOFF_FACTOR: u32 = 8;
 const BACKOFF_CAP: Duration = Duration::from_secs(600);
 /// Failures in a row before the back-off begins.
 const PATIENCE: u32 = 3;
+/// So many probes of a server look at its memory first, and then one in so many.
+const MEASURED_FIRST: u64 = 3;
+const MEASURED_EVERY: u64 = 10;
 /// By how much a probe is put off at random, as a part of the interval: a hundredth.
 const JITTER: u32 = 100;
 
@@ -158,10 +161,12 @@ impl Watcher {
         let moved = state.schema.changed.is_some() && state.schema.changed == state.last.as_ref().map(|(at, _)| *at);
         let list_twice = state.probes == 0 || moved;
         let known = Known { era: state.era, launched: state.last_success.is_some(), patience: state.patience() };
+        let mut plan = self.server.plan(known, list_twice);
+        plan.measure = list_twice || is_to_be_measured(state);
         Some(Job {
             name: self.server.name.clone(),
             spec: Arc::clone(&self.server.spec),
-            plan: self.server.plan(known, list_twice),
+            plan,
             rules: Arc::clone(&self.server.rules),
             accepted: self.server.locked().or_else(|| state.schema.accepted.clone()),
             record: false,
@@ -211,6 +216,12 @@ impl Watcher {
             })
             .unwrap_or(now.up + interval)
     }
+}
+
+/// Whether the next probe looks at the server's memory. The first ones do, so that soon a typical figure is
+/// known, and those of a server that is not well.
+fn is_to_be_measured(state: &ServerState) -> bool {
+    state.probes < MEASURED_FIRST || state.probes.is_multiple_of(MEASURED_EVERY) || state.report().is_none_or(|report| !report.verdict.is_up())
 }
 
 /// The last point of the server's grid that leaves half an interval between the first probe, at

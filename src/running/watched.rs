@@ -100,7 +100,7 @@ impl Watched {
         }
         let container = container_run(&self.spec.command, &self.spec.args);
         let redactor = Arc::new(self.redactor());
-        Plan { era, times, limits: self.limits, list_twice, fetches, call: self.call.clone(), container, redactor }
+        Plan { era, times, limits: self.limits, list_twice, measure: true, fetches, call: self.call.clone(), container, redactor }
     }
 
     /// Knows what must not surface: the values of the configured environment.

@@ -15,10 +15,11 @@ use parking_lot::Mutex;
 use rustix::process::{PidfdFlags, Signal as Number};
 use tokio::time::{sleep, timeout};
 
-use super::family::{self, Family, Owner, Slot};
+use super::family::{self, Family, Mark, Owner, Slot};
 use super::leader::{Leader, Signal};
 use super::proc_fs::{self, Stat};
-use crate::probe::{Leftover, Swept, Usage};
+use super::spec::Resources;
+use crate::probe::{Excess, Leftover, Swept, Usage};
 use crate::words::printable;
 
 /// How long what is left may take to end by itself: a helper that sees its own end-of-file at the
@@ -47,7 +48,7 @@ pub(super) struct Tree {
     family: Arc<Family>,
     leader: Leader,
     slot: Option<Slot>,
-    mark: String,
+    mark: Mark,
     cpu: Duration,
     seen: Mutex<Seen>,
     lingers: bool,
@@ -62,9 +63,10 @@ struct Seen {
 }
 
 impl Tree {
-    pub(super) fn new(family: Arc<Family>, leader: Leader, mark: String) -> Tree {
-        let slot = Some(family.enrol(leader.id()));
-        Tree { family, leader, slot, mark, cpu: Duration::ZERO, seen: Mutex::default(), lingers: false }
+    /// `slot` is where it was enrolled.
+    pub(super) fn new(family: Arc<Family>, leader: Leader, slot: Slot, mark: Mark) -> Tree {
+        family.set_leader(&slot, leader.id());
+        Tree { family, leader, slot: Some(slot), mark, cpu: Duration::ZERO, seen: Mutex::default(), lingers: false }
     }
 
     /// What is left is given much longer to end by itself.
@@ -103,6 +105,29 @@ impl Tree {
         seen.peak = seen.peak.max(Some(sum));
     }
 
+    /// Notes who the members are, where an orphan without a marker could be somebody else's.
+    pub(super) fn note(&self) {
+        if self.family.adopts_only_ours() && self.family.others(self.leader.id()).is_empty() {
+            return;
+        }
+        let mut members = Vec::new();
+        if let Some(leader) = proc_fs::stat(self.leader.id()) {
+            self.walk(leader, &mut members, MOST);
+        }
+        self.seen.lock().members = members.iter().skip(1).map(|stat| (stat.pid, stat.started)).collect();
+    }
+
+    /// What of `limits` it has too much of at this moment.
+    pub(super) fn excess(&self, limits: &Resources) -> Option<Excess> {
+        let mut members = Vec::new();
+        let adopted = self.family.adopted().into_iter().filter_map(proc_fs::stat).filter(|stat| self.owns(stat));
+        let leader = proc_fs::stat(self.leader.id());
+        for root in leader.into_iter().chain(adopted).filter(|stat| !stat.dead) {
+            self.walk(root, &mut members, limits.most_counted(MOST));
+        }
+        limits.excess(&members)
+    }
+
     /// How long the one among leader and members, as noted by [`measure`](Tree::measure), that had to
     /// wait longest for a core did so.
     pub(super) fn queued(&self) -> Duration {
@@ -114,7 +139,10 @@ impl Tree {
     /// See [`Child::sweep`](super::Child::sweep).
     pub(super) async fn sweep(mut self, term_grace: Duration) -> (Swept, Usage) {
         let (mut swept, left) = self.find().await;
-        if !left.is_empty() {
+        if self.mark.spares {
+            self.family.spare(&left);
+            swept.spared = !left.is_empty();
+        } else if !left.is_empty() {
             let _ = timeout(term_grace.min(MOST_TERM), self.ask(left)).await;
             let _ = timeout(MOST_KILL, self.kill()).await;
             swept.survivors = self.look().iter().map(leftover).collect();
@@ -122,9 +150,11 @@ impl Tree {
         self.close(swept)
     }
 
-    /// See [`Child::survey`](super::Child::survey).
-    pub(super) async fn survey(mut self) -> (Swept, Usage) {
-        let (swept, _) = self.find().await;
+    /// See [`Child::end`](super::Child::end).
+    pub(super) async fn end(mut self) -> (Swept, Usage) {
+        let (mut swept, _) = self.find().await;
+        let _ = timeout(MOST_KILL, self.kill()).await;
+        swept.survivors = self.look().iter().map(leftover).collect();
         self.close(swept)
     }
 
@@ -232,7 +262,7 @@ impl Tree {
             if stat.dead {
                 self.bury(&stat);
             } else if self.owns(&stat) {
-                self.walk(stat, &mut living);
+                self.walk(stat, &mut living, MOST);
             }
         }
         let members = living.iter().map(|stat| (stat.pid, stat.started));
@@ -242,13 +272,13 @@ impl Tree {
         living
     }
 
-    /// `root` and its living descendants.
-    fn walk(&self, root: Stat, living: &mut Vec<Stat>) {
+    /// `root` and its living descendants, as long as they are not more than `most`.
+    fn walk(&self, root: Stat, living: &mut Vec<Stat>, most: usize) {
         let mut next = vec![root];
         while let Some(stat) = next.pop()
-            && living.len() < MOST
+            && living.len() < most
         {
-            next.extend(proc_fs::children(stat.pid).into_iter().filter_map(proc_fs::stat).filter(|stat| !stat.dead));
+            next.extend(proc_fs::children_of(&stat).into_iter().filter_map(proc_fs::stat).filter(|stat| !stat.dead));
             living.push(stat);
         }
     }
@@ -258,12 +288,14 @@ impl Tree {
         if self.in_group(stat) || self.knows(stat) {
             return true;
         }
-        match self.family.owner(stat, &self.mark) {
+        match self.family.owner(stat, &self.mark.text) {
             Owner::Asked => true,
             Owner::Another => false,
+            // Older than every other tree that there is: then it can be of no other.
             Owner::Unknown => {
-                let after = |leader: Stat| stat.started >= leader.started;
-                self.family.only_one() && proc_fs::stat(self.leader.id()).is_some_and(after)
+                let started = |leader: u32| proc_fs::stat(leader).map(|leader| leader.started);
+                let of_no_other = || self.family.others(self.leader.id()).into_iter().all(|other| started(other).is_none_or(|s| s > stat.started));
+                self.family.adopts_only_ours() && started(self.leader.id()).is_some_and(|s| s <= stat.started) && of_no_other()
             }
         }
     }
@@ -288,7 +320,7 @@ impl Tree {
             self.family.abandon(slot);
             return false;
         }
-        if self.family.is_blind() {
+        if self.family.is_blind() && !self.mark.spares {
             let _ = self.leader.signal_group(Signal::Kill);
         }
         self.family.unguard(&slot);
@@ -307,9 +339,9 @@ impl Drop for Tree {
         if self.slot.is_none() {
             return;
         }
-        let _ = self.leader.signal_group(Signal::Kill);
+        let _ = if self.mark.spares { self.leader.signal_alone(Signal::Kill) } else { self.leader.signal_group(Signal::Kill) };
         for _ in 0..50 {
-            let left = self.look();
+            let left = if self.mark.spares { Vec::new() } else { self.look() };
             if left.is_empty() && self.leader.seen_dead().is_some() {
                 break;
             }
