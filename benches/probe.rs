@@ -13,16 +13,19 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 use stdiowatch::judge::{Rules, Verdict};
 use stdiowatch::outside::process::{GuardCommand, Kin, LaunchSpec, Launcher, guard_main};
+use stdiowatch::probe::Plan;
 use stdiowatch::protocol::Era;
 use stdiowatch::running::{Job, Known, Launchpad, Watched, drive};
 use stdiowatch::words::ServerName;
 use tokio::sync::watch;
 
 /// What is measured: its name, what runs it, and the megabytes of memory that it has besides.
-const KINDS: [(&str, &str, usize); 4] = [
-    ("drive: machine and process, one thread", "drive", 0),
+const KINDS: [(&str, &str, usize); 6] = [
+    ("process: launch, talk, end, sweep", "process", 0),
+    ("  and the tree's memory looked at", "measured", 0),
+    ("drive: read and hashed too", "drive", 0),
     ("sidecar: judged, as serve does", "sidecar", 0),
-    ("drive, 1 GiB of ballast", "drive", 1024),
+    ("process, 1 GiB of ballast", "process", 1024),
     ("sidecar, 1 GiB of ballast", "sidecar", 1024),
 ];
 
@@ -31,7 +34,9 @@ fn main() -> ExitCode {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     match words[..] {
         ["guard"] => return guard_main(),
-        [kind @ ("drive" | "sidecar"), probes, ballast, server] => measure(kind, probes.parse().unwrap(), ballast.parse().unwrap(), server),
+        [kind @ ("process" | "measured" | "drive" | "sidecar"), probes, ballast, server] => {
+            measure(kind, probes.parse().unwrap(), ballast.parse().unwrap(), server)
+        }
         [] => compare(21, 300),
         [rounds] => compare(rounds.parse().unwrap(), 300),
         [rounds, probes] => compare(rounds.parse().unwrap(), probes.parse().unwrap()),
@@ -85,8 +90,8 @@ fn table(costs: &[Vec<Cost>]) -> String {
         let (wall, cpu) = (of(|c| c.wall, n), of(|c| c.cpu, n));
         let _ = writeln!(text, "{name:<40} {wall:>9.1} {:>7.2} {cpu:>9.1} {:>7.2}", ratio(|c| c.wall, n, floor), ratio(|c| c.cpu, n, floor));
     }
-    for (n, kind) in [(1, "drive"), (2, "sidecar")] {
-        let _ = writeln!(text, "{kind}: own CPU with 1 GiB of ballast, against without: {:.2}", ratio(|c| c.cpu, n + 2, &costs[n]));
+    for (with, without, kind) in [(5, 1, "process"), (6, 4, "sidecar")] {
+        let _ = writeln!(text, "{kind}: own CPU with 1 GiB of ballast, against without: {:.2}", ratio(|c| c.cpu, with, &costs[without]));
     }
     text
 }
@@ -115,10 +120,11 @@ fn measure(kind: &str, probes: usize, ballast: usize, server: &str) {
     let ballast = vec![1u8; ballast << 20];
     let spec = LaunchSpec { command: server.to_owned(), ..LaunchSpec::default() };
     let server = Watched::new(ServerName::new("echo").unwrap(), spec, Duration::from_secs(60));
-    if kind == "drive" {
-        std::thread::spawn(move || driven(&server, probes)).join().unwrap();
-    } else {
-        judged(&server, probes);
+    match kind {
+        "process" => std::thread::spawn(move || alone(&server.spec, probes, false)).join().unwrap(),
+        "measured" => std::thread::spawn(move || alone(&server.spec, probes, true)).join().unwrap(),
+        "drive" => std::thread::spawn(move || driven(&server, probes)).join().unwrap(),
+        _ => judged(&server, probes),
     }
     std::hint::black_box(ballast);
 }
@@ -128,12 +134,53 @@ fn known() -> Known {
     Known { era: Some(Era::Legacy), launched: true, ..Known::default() }
 }
 
+/// A plan as `serve` has it nine times out of ten.
+fn plan(server: &Watched) -> Plan {
+    Plan { measure: false, ..server.plan(known(), false) }
+}
+
+/// What the floor does, by the process room; nothing is parsed.
+fn alone(spec: &LaunchSpec, probes: usize, measured: bool) {
+    const INITIALIZE: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"0"}}}
+"#;
+    const LIST: &[u8] = br#"{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/list"}
+"#;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let inside = runtime.enter();
+    let launcher = Launcher::start(GuardCommand::own()).unwrap();
+    drop(inside);
+    let mut line = vec![0; 1 << 16];
+    time(probes, || {
+        runtime.block_on(async {
+            let mut child = launcher.launch(spec).unwrap();
+            for request in [INITIALIZE, LIST] {
+                assert_eq!(child.write_stdin(request).await.unwrap(), request.len());
+                let mut last = 0;
+                while last != b'\n' {
+                    let length = child.read_stdout(&mut line).await.unwrap();
+                    last = line[length - 1];
+                }
+            }
+            if measured {
+                child.measure();
+            } else {
+                child.note();
+            }
+            child.close_stdin();
+            assert_eq!(child.read_stdout(&mut line).await.unwrap(), 0);
+            child.exited().await;
+            child.sweep(Duration::from_secs(1)).await;
+        });
+    });
+}
+
 fn driven(server: &Watched, probes: usize) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let launcher = Launcher::start(GuardCommand::own()).unwrap();
     let (_stop, stopped) = watch::channel(false);
     time(probes, || {
-        let plan = Arc::new(server.plan(known(), false));
+        let plan = Arc::new(plan(server));
         let seen = runtime.block_on(drive(&launcher, plan, &server.spec, stopped.clone(), None, || {}, &mut Kin::default()));
         assert!(seen.judged().is_some_and(|launch| launch.listed.is_some()));
     });
@@ -148,7 +195,7 @@ fn judged(server: &Watched, probes: usize) {
         let job = Job {
             name: server.name.clone(),
             spec: Arc::clone(&server.spec),
-            plan: server.plan(known(), false),
+            plan: plan(server),
             rules: Arc::new(Rules::default()),
             accepted: accepted.clone(),
             record: false,

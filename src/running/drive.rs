@@ -60,6 +60,7 @@ pub async fn drive(
         while let Some(effect) = probe.machine.poll() {
             probe.carry_out(effect, launcher, spec, kin).await;
         }
+        probe.with_process(Process::flush);
         if probe.machine.is_done() {
             return probe.machine.into_observation();
         }
@@ -169,6 +170,9 @@ impl Probe<'_> {
         if let Some(tape) = &mut self.tape {
             tape.effect(now, &effect);
         }
+        if !matches!(effect, Effect::Write(_)) {
+            self.with_process(Process::flush);
+        }
         match effect {
             Effect::Spawn => match launcher.launch(spec) {
                 Ok(child) => {
@@ -244,6 +248,8 @@ impl Probe<'_> {
 struct Process {
     child: Child,
     unwritten: Vec<u8>,
+    /// Some of it has not been tried yet.
+    fresh: bool,
     stdin_open: bool,
     stdout_open: bool,
     stderr_open: bool,
@@ -277,6 +283,7 @@ impl Process {
         Process {
             child,
             unwritten: Vec::new(),
+            fresh: false,
             stdin_open: true,
             stdout_open: true,
             stderr_open: true,
@@ -335,12 +342,20 @@ impl Process {
         happened
     }
 
-    /// Writes at once what fits: what is closed next must not have overtaken it.
+    /// To be written with what comes next: each write wakes the server.
     fn write(&mut self, bytes: Vec<u8>) {
         if self.unwritten.is_empty() {
             self.unwritten = bytes;
         } else {
             self.unwritten.extend_from_slice(&bytes);
+        }
+        self.fresh = true;
+    }
+
+    /// Writes at once what is new and fits: what is closed next must not have overtaken it.
+    fn flush(&mut self) {
+        if !std::mem::take(&mut self.fresh) {
+            return;
         }
         while self.stdin_open && !self.unwritten.is_empty() {
             match now_or_never(self.child.write_stdin(&self.unwritten)) {

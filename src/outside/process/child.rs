@@ -4,8 +4,8 @@ use std::future::{pending, poll_fn};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::pin::Pin;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -38,13 +38,19 @@ pub struct Child {
     /// What it runs, if it is an engine's client.
     container: Option<Container>,
     /// Where its calls for a browser arrive.
-    calls: Option<Calls>,
+    calls: Option<Arc<Calls>>,
     /// We have sent it a signal.
     signalled: AtomicBool,
 }
 
 impl Child {
-    pub(super) fn new(ours: [OwnedFd; 3], kind: StdioKind, mut tree: Tree, container: Option<Container>, calls: Option<Calls>) -> io::Result<Child> {
+    pub(super) fn new(
+        ours: [OwnedFd; 3],
+        kind: StdioKind,
+        mut tree: Tree,
+        container: Option<Container>,
+        calls: Option<Arc<Calls>>,
+    ) -> io::Result<Child> {
         let [stdin, stdout, stderr] = ours;
         let (stdout, stderr) = (Watched::new(stdout), Watched::new(stderr));
         stdout.watch(Interest::READABLE)?;
@@ -185,7 +191,7 @@ impl Child {
     /// The calls for a browser that it has made and that were not asked for yet.
     #[must_use]
     pub fn browser_calls(&self) -> Vec<BrowserCall> {
-        self.calls.as_ref().map(Calls::read).unwrap_or_default()
+        self.calls.as_ref().map(|calls| calls.read(self.tree.mark())).unwrap_or_default()
     }
 
     /// Where the launched process is an engine's client (`docker run`): removes what its container left,

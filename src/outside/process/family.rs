@@ -105,6 +105,11 @@ impl Family {
         })
     }
 
+    /// What all marks of its trees begin with, up to a dot.
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+
     pub(super) fn ledger(&self) -> BorrowedFd<'_> {
         self.ledger.as_fd()
     }

@@ -44,6 +44,8 @@ pub struct Launcher {
     guard: Guard,
     home: Home,
     binaries: Binaries,
+    /// Without it calls for a browser are not noticed, and open nothing all the same.
+    calls: Option<Arc<Calls>>,
 }
 
 impl Launcher {
@@ -59,7 +61,8 @@ impl Launcher {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
         inherit::shed()?;
         let family = Arc::new(Family::new()?);
-        let launcher = Launcher { family, guard: Guard::new(guard), home: Home::new(), binaries: Binaries::default() };
+        let calls = Calls::new(family.id()).ok().map(Arc::new);
+        let launcher = Launcher { family, guard: Guard::new(guard), home: Home::new(), binaries: Binaries::default(), calls };
         let _ = launcher.guard_running();
         Ok(launcher)
     }
@@ -99,8 +102,6 @@ impl Launcher {
         let mut command = Command::new(&program);
         command.arg0(&spec.command).args(labelled.as_ref().unwrap_or(&spec.args)).process_group(0);
         environment.apply(&mut command, &self.family.marker(&mark.text));
-        // Without it a call is not noticed, and opens nothing all the same.
-        let calls = Calls::new(&mark.text).ok();
         let [stdin, stdout, stderr] = stdio.theirs;
         command.stdin(stdin).stdout(stdout).stderr(stderr);
         if cwd.is_some() && self.home.forks() && place.is_no_program(&program) {
@@ -120,7 +121,7 @@ impl Launcher {
         };
         confine(leader.pid(), &spec.resources);
         let tree = Tree::new(Arc::clone(&self.family), leader, slot, mark);
-        Child::new(stdio.ours, spec.stdio, tree, container, calls)
+        Child::new(stdio.ours, spec.stdio, tree, container, self.calls.clone())
             .map_err(|error| resolve::resources(Errno::from_io_error(&error).unwrap_or(Errno::NOMEM)))
     }
 

@@ -78,6 +78,11 @@ impl Tree {
         &self.leader
     }
 
+    /// By which what is in it can be told.
+    pub(super) fn mark(&self) -> &str {
+        &self.mark.text
+    }
+
     /// Has the guard end its group should we be killed. Its marker tells the guard of it anyway, unless
     /// it has overwritten that, for which it needs a moment.
     pub(super) fn guard(&self) {
