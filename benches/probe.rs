@@ -2,7 +2,12 @@
 //!
 //! Rounds of all kinds are run in turns, in one order and then in the other, and the ratios are the
 //! medians of each round's own: the machine's moods fall out. Needs a C compiler.
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a benchmark runs programs, reads clocks and panics")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "a benchmark runs programs, reads clocks, prints and panics"
+)]
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

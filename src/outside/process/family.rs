@@ -243,8 +243,8 @@ impl Family {
     }
 
     /// Whether an adopted process is in the tree `mark`, by what it still carries of it.
-    pub(super) fn owner(&self, stat: &Stat, mark: &str) -> Owner {
-        let Some(marker) = proc_fs::env_of(stat.pid, MARKER) else { return Owner::Unknown };
+    pub(super) fn owner(&self, pid: u32, mark: &str) -> Owner {
+        let Some(marker) = proc_fs::env_of(pid, MARKER) else { return Owner::Unknown };
         if marker.split(',').any(|one| one == mark) { Owner::Asked } else { Owner::Another }
     }
 
@@ -253,6 +253,12 @@ impl Family {
     /// have orphans of that kind.
     pub(super) fn adopts_only_ours(&self) -> bool {
         self.main != 1 && self.off_main && self.roll.lock().spared.values().all(|marked| *marked)
+    }
+
+    /// Whether what comes to us can only be of the tree of this leader: no other one is there, and nothing
+    /// that was left alone.
+    pub(super) fn has_only(&self, leader: u32) -> bool {
+        self.adopts_only_ours() && self.roll.lock().spared.is_empty() && self.others(leader).is_empty()
     }
 
     /// The leaders besides this one.

@@ -7,6 +7,7 @@
 //! What is left has come to us, the subreaper, or descends from something that has. So in the usual
 //! case one read of the list of adopted processes says that nothing is.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,6 +35,8 @@ const LINGER_PAUSE: Duration = ms(25);
 const MOST_TERM: Duration = Duration::from_secs(1);
 /// How long the dying may take to be dead.
 const MOST_KILL: Duration = Duration::from_secs(2);
+/// The same where the whole tree is ended: it may be one that multiplies.
+const MOST_END: Duration = Duration::from_secs(10);
 /// So many looks go without a pause while something new may still be born.
 const HASTE: u32 = 16;
 /// More processes than this are not walked through in one look.
@@ -157,9 +160,12 @@ impl Tree {
 
     /// See [`Child::end`](super::Child::end).
     pub(super) async fn end(mut self) -> (Swept, Usage) {
-        let (mut swept, _) = self.find().await;
-        let _ = timeout(MOST_KILL, self.kill()).await;
-        swept.survivors = self.look().iter().map(leftover).collect();
+        self.end_leader().await;
+        let _ = timeout(MOST_END, self.kill()).await;
+        let left = self.look();
+        // What was killed with the server has not outlived it.
+        let mut swept = self.told(&left);
+        swept.survivors = left.iter().map(leftover).collect();
         self.close(swept)
     }
 
@@ -174,7 +180,6 @@ impl Tree {
     /// Waits for what is just ending, and finds the rest.
     async fn find(&mut self) -> (Swept, Vec<Stat>) {
         self.end_leader().await;
-        let mut swept = Swept::default();
         let mut left = self.look();
         let longer = std::iter::repeat_n(LINGER_PAUSE, if self.lingers { LINGER } else { 0 });
         for pause in GRACE.into_iter().chain(longer) {
@@ -184,11 +189,16 @@ impl Tree {
             sleep(pause).await;
             left = self.look();
         }
-        for stat in &left {
+        (self.told(&left), left)
+    }
+
+    fn told(&self, left: &[Stat]) -> Swept {
+        let mut swept = Swept::default();
+        for stat in left {
             let place = if self.in_group(stat) { &mut swept.in_group } else { &mut swept.escaped };
             place.push(leftover(stat));
         }
-        (swept, left)
+        swept
     }
 
     /// Lets go of the leader, and adds up.
@@ -219,18 +229,57 @@ impl Tree {
 
     /// Sends SIGKILL until all are gone, those too that are born meanwhile.
     async fn kill(&mut self) {
+        let mut others = BTreeSet::new();
         for look in 0u32.. {
-            let left = self.look();
-            if left.is_empty() {
+            if !self.cull(&mut others) {
                 return;
             }
-            self.signal(&left, Signal::Kill);
             if look < HASTE {
                 tokio::task::yield_now().await;
             } else {
                 sleep(ms(1)).await;
             }
         }
+    }
+
+    /// Kills what has come to us of the tree, and reaps what of it is dead; says whether something lived.
+    /// Descendants come to us when their parents die. Who is of another tree is noted in `others`.
+    ///
+    /// Some multiply, and have more of the cores than we do, so nothing is read of any before all are kept
+    /// from going on.
+    fn cull(&mut self, others: &mut BTreeSet<u32>) -> bool {
+        let send = |pid: u32, signal| proc_fs::target(pid).map(|pid| rustix::process::kill_process(pid, signal));
+        let only = self.family.has_only(self.leader.id());
+        let all: Vec<u32> = self.family.adopted().into_iter().filter(|pid| !others.contains(pid)).collect();
+        let _ = self.leader.signal_group(Signal::Kill);
+        // They are children of ours, so each number is its own until it is reaped.
+        for pid in &all {
+            send(*pid, if only { Number::KILL } else { Number::STOP });
+        }
+        let mut lived = false;
+        for pid in all {
+            if only {
+                let (gone, cpu) = counted(|| family::reap(pid));
+                self.cpu += cpu;
+                lived |= !gone;
+                continue;
+            }
+            let owner = self.family.owner(pid, &self.mark.text);
+            let stat = if owner == Owner::Asked { None } else { proc_fs::stat(pid) };
+            if let Some(dead) = stat.as_ref().filter(|stat| stat.dead) {
+                self.bury(dead);
+            } else if owner == Owner::Asked || stat.is_some_and(|stat| self.owns(&stat)) {
+                send(pid, Number::KILL);
+                lived = true;
+            } else {
+                send(pid, Number::CONT);
+                // One that is being executed has no environment for a moment.
+                if owner == Owner::Another {
+                    others.insert(pid);
+                }
+            }
+        }
+        lived
     }
 
     /// Signals the group if one of `left` is in it, and each of the others.
@@ -293,7 +342,7 @@ impl Tree {
         if self.in_group(stat) || self.knows(stat) {
             return true;
         }
-        match self.family.owner(stat, &self.mark.text) {
+        match self.family.owner(stat.pid, &self.mark.text) {
             Owner::Asked => true,
             Owner::Another => false,
             // Older than every other tree that there is: then it can be of no other.
