@@ -56,7 +56,7 @@ fn told(name: &str, result: &[u8]) -> String {
 /// Runs `digest.py`, if there is a Python.
 fn python(arguments: &[PathBuf], lines: bool) -> Option<String> {
     if Command::new("python3").arg("--version").output().is_err() {
-        println!("skipped: there is no python3 here to compute the digests a second time");
+        eprintln!("skipped: there is no python3 here to compute the digests a second time");
         return None;
     }
     let mut command = Command::new("python3");

@@ -108,6 +108,8 @@ fn code_of(what: &What) -> &'static str {
         What::Batch => "stdout.batch",
         What::Echo { .. } => "stdout.noise",
         What::OutputLimit { .. } => "stdout.too_large",
+        What::TookTooMuch(Excess { of: Taken::Memory, .. }) => "limit.memory",
+        What::TookTooMuch(Excess { of: Taken::Processes, .. }) => "limit.processes",
         What::Unterminated { .. } => "stdout.unterminated",
         What::Malformed { .. } => "rpc.malformed",
         What::IdMismatch { .. } => "rpc.id_mismatch",
@@ -191,6 +193,8 @@ fn everything() -> Vec<What> {
         What::Batch,
         What::Echo { method: "initialize" },
         What::OutputLimit { limit: 9 },
+        What::TookTooMuch(Excess { of: Taken::Memory, figure: 9 << 20, limit: 8 << 20, processes: 2 }),
+        What::TookTooMuch(Excess { of: Taken::Processes, figure: 9, limit: 8, processes: 9 }),
         What::Unterminated { length: 3 },
         What::Malformed { problem: "x" },
         What::IdMismatch { wanted: Some(name()), got: name() },
@@ -245,7 +249,7 @@ fn whatever_can_be_seen_has_its_check_and_its_evidence() {
         assert_eq!(report.verdict, Verdict::of(finding.severity));
         let fails = finding.severity == Severity::Fail;
         assert_eq!(report.reason.is_some(), fails, "{code}");
-        assert_ne!(report.reason, Some(Reason::Policy), "{code}");
+        assert_eq!(report.reason == Some(Reason::Policy), code.starts_with("limit."), "{code}");
     }
 }
 
@@ -302,6 +306,28 @@ fn what_a_server_leaves_is_told_apart() {
     assert_eq!(codes(&report), ["shutdown.left_group", "shutdown.left_escaped", "shutdown.pipe_held"]);
     let shutdown = report.shutdown.unwrap();
     assert_eq!((shutdown.leftover_group, shutdown.leftover_escaped, shutdown.pipe_held), (1, 2, true));
+}
+
+#[test]
+fn what_is_left_alone_is_told_as_such() {
+    let leftover = Leftover { pid: 7, name: "sleep".into() };
+    let report = report(&with(|launch| {
+        launch.end.as_mut().unwrap().swept = Swept { in_group: vec![leftover], spared: true, ..Swept::default() };
+    }));
+    assert_eq!((codes(&report), report.verdict), (vec!["shutdown.left_group"], Verdict::Warn));
+    assert_eq!(report.findings[0].evidence, "sleep (pid 7); left alone");
+}
+
+#[test]
+fn a_server_that_was_killed_over_a_limit_was_not_stubborn() {
+    let report = report(&with(|launch| {
+        let end = launch.end.as_mut().unwrap();
+        (end.by, end.exit) = (EndedBy::Sigkill, Some(Exit::Signal(9)));
+        let excess = Excess { of: Taken::Memory, figure: 600 << 20, limit: 512 << 20, processes: 1 };
+        launch.seen.push(Seen { place: None, excerpt: Default::default(), ..seen(What::TookTooMuch(excess)) });
+    }));
+    assert_eq!((codes(&report), report.reason), (vec!["limit.memory"], Some(Reason::Policy)));
+    assert_eq!(report.findings[0].message, "the server had 600.0 MiB resident, with a limit of 512.0 MiB");
 }
 
 #[test]

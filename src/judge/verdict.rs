@@ -104,7 +104,8 @@ pub enum Reason {
     SchemaDrift,
     /// A canary call did not do what was expected.
     CallFailed,
-    /// A finding that is not a failure by default was made one.
+    /// It took more than it may, or a finding that is not a failure by default was made one: somebody has
+    /// configured it so.
     Policy,
 }
 

@@ -181,6 +181,8 @@ pub struct ServerState {
     pub stderr_bytes: u64,
     /// CPU time that the server used.
     pub cpu_seconds: f64,
+    /// Peak resident memory of the server and its descendants, in bytes, in the last probe that looked at it.
+    pub max_rss: Option<u64>,
     /// What its lists held, and what was accepted of it.
     pub schema: SchemaState,
     /// The era that the server was last seen in.
@@ -225,6 +227,7 @@ impl ServerState {
             stdout_bytes: 0,
             stderr_bytes: 0,
             cpu_seconds: 0.0,
+            max_rss: None,
             schema: SchemaState::default(),
             era: None,
             held: None,
@@ -400,6 +403,7 @@ impl ServerState {
         self.stdout_bytes += report.io.stdout_bytes;
         self.stderr_bytes += report.io.stderr_bytes;
         self.cpu_seconds += report.usage.map_or(0.0, |u| u.cpu_seconds);
+        self.max_rss = report.usage.and_then(|u| u.max_rss_bytes).or(self.max_rss);
     }
 
     /// Decides what the server counts as from now on; returns what it did before, if that changed.

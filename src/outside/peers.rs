@@ -255,7 +255,7 @@ impl Peer {
     /// fork of another one (a subshell, a worker: such come and go).
     fn watch(pid: u32, line: &[u8], launcher: &Launcher) -> Option<Peer> {
         let pidfd = rustix::process::pidfd_open(proc_fs::target(pid)?, PidfdFlags::empty()).ok();
-        let stat = proc_fs::stat(pid).filter(|stat| !stat.dead && !launcher.leads(stat.group))?;
+        let stat = proc_fs::stat(pid).filter(|stat| !stat.dead && !launcher.knows(stat))?;
         let same = |pid: u32| kin::command_line(pid).is_some_and(|now| now == line);
         if !same(pid) || same(stat.parent) || !is_unmarked(pid) {
             return None;

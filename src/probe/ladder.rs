@@ -59,6 +59,11 @@ impl Ladder {
         self.until = self.until.min(until);
     }
 
+    /// Goes to SIGKILL at once, which is sent at `now`.
+    pub(super) fn jump(&mut self, now: At) {
+        (self.rung, self.until) = (Rung::Kill, now + KILL_WAIT);
+    }
+
     /// What has been done so far, in the words of the report.
     pub(super) fn ended_by(&self) -> EndedBy {
         match self.rung {

@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use super::observation::{Asked, EndedBy, Launch, Observation, Peers};
 use super::plan::{EraChoice, Fetches, Plan};
-use super::process::{Exit, LaunchError, Swept, Usage};
+use super::process::{Excess, Exit, LaunchError, Swept, Usage};
 use super::session::{Bounds, Opening, Session};
 use crate::protocol::Era;
 use crate::protocol::mcp::Asker;
@@ -48,6 +48,8 @@ pub enum Input<'b> {
     StdinBroken,
     /// We did not come to look for this long after we should have.
     Overslept(Duration),
+    /// It has more of something than it may.
+    TookTooMuch(Excess),
     /// It exited. Everything that it wrote before has been handed in.
     Exited(Exit),
     /// It had called for a browser.

@@ -21,7 +21,7 @@ pub use machine::{Effect, Input, Machine, Pending, Wait};
 pub use observation::{Asked, End, EndedBy, Io, Launch, Limit, ListSeen, Observation, Peers, Phase, Seen, Timeout, What};
 pub use pages::Pages;
 pub use plan::{EraChoice, Fetches, Limits, Plan, Times};
-pub use process::{ContainerRun, Exit, LaunchError, LeftContainer, Leftover, Swept, Usage};
+pub use process::{ContainerRun, Excess, Exit, LaunchError, LeftContainer, Leftover, Swept, Taken, Usage};
 pub use tape::{Happening, Listener, Recording, Tape, TapeError, Written};
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::pages::Pages;
 use super::plan::Fetches;
-use super::process::{ContainerRun, Exit, LaunchError, Swept, Usage};
+use super::process::{ContainerRun, Excess, Exit, LaunchError, Swept, Usage};
 use crate::protocol::Era;
 use crate::protocol::mcp::{Flaw, Greeting, Item, ListKind, ToolFlaw};
 use crate::protocol::wire::{Fault, Place};
@@ -266,6 +266,8 @@ pub enum What {
         /// The limit, in bytes.
         limit: u64,
     },
+    /// It had more of something than it may, and was killed for it.
+    TookTooMuch(Excess),
     /// Stdout ended in the middle of a line.
     Unterminated {
         /// The bytes of that line.

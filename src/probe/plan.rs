@@ -115,6 +115,10 @@ pub struct Plan {
     pub limits: Limits,
     /// Read every list a second time, to see whether it differs within one session.
     pub list_twice: bool,
+    /// Look at the memory of the server and its descendants before stdin is closed. It costs as much as all
+    /// the rest of a short probe; where a probe has taken long it is done in any case.
+    #[serde(default = "yes")]
+    pub measure: bool,
     /// What the command may have to fetch first.
     pub fetches: Fetches,
     /// A tool to call when the lists have been read.
@@ -130,6 +134,10 @@ pub struct Plan {
     pub pages: Arc<Pages>,
 }
 
+const fn yes() -> bool {
+    true
+}
+
 impl Plan {
     /// A plan with the default limits for a server of unknown era.
     #[must_use]
@@ -139,6 +147,7 @@ impl Plan {
             times: Times::default(),
             limits: Limits::default(),
             list_twice: true,
+            measure: true,
             fetches: Fetches::Nothing,
             call: None,
             container: None,

@@ -109,7 +109,30 @@ pub struct LeftContainer {
     pub removed: bool,
 }
 
-/// What was found, and ended, after the launched process was gone.
+/// What a server may have too much of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Taken {
+    /// Resident memory of all its processes together, in bytes.
+    Memory,
+    /// Processes, the launched one included.
+    Processes,
+}
+
+/// A server has more of something than it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Excess {
+    /// Of what.
+    pub of: Taken,
+    /// What it had when it was looked at.
+    pub figure: u64,
+    /// What it may have.
+    pub limit: u64,
+    /// How many processes it was then, the launched one included.
+    pub processes: u64,
+}
+
+/// What was found after the launched process was gone, and ended unless it is spared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Swept {
     /// Descendants in the launched process' own group.
@@ -118,6 +141,9 @@ pub struct Swept {
     pub escaped: Vec<Leftover>,
     /// Descendants that were not dead when the sweep gave up.
     pub survivors: Vec<Leftover>,
+    /// They were left alone, as the configuration wants it.
+    #[serde(default)]
+    pub spared: bool,
     /// Containers, which are no descendants.
     #[serde(default)]
     pub containers: Vec<LeftContainer>,
@@ -127,7 +153,8 @@ pub struct Swept {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     /// Peak resident memory of the launched process and its descendants, in bytes: the sum of each
-    /// one's own peak as of the moment before stdin was closed. `None` when it ended before that.
+    /// one's own peak as of the moment before stdin was closed. `None` when it ended before that, or was
+    /// not looked at.
     pub max_rss: Option<u64>,
     /// User and system time.
     #[serde(with = "micros")]

@@ -14,7 +14,7 @@ use super::machine::{Effect, Input, Pending, Wait};
 use super::observation::{Asked, End, EndedBy, Io, Launch, Limit, Phase, Timeout, What};
 use super::pages::Pages;
 use super::plan::Plan;
-use super::process::{Exit, LaunchError, Swept, Usage};
+use super::process::{Excess, Exit, LaunchError, Swept, Usage};
 use super::reading::Heard;
 use crate::protocol::mcp::{Asker, Greeting};
 use crate::protocol::wire::{Framing, Id, Place};
@@ -217,6 +217,7 @@ impl Session {
             // Only of a wait for an answer: a late rung of the ladder explains no silence before it.
             Input::Overslept(by) if matches!(self.stage, Stage::Waiting(_)) => self.note(now, What::Overslept { by }, &[]),
             Input::Overslept(_) => {}
+            Input::TookTooMuch(excess) => self.took_too_much(now, excess, effects),
             Input::Exited(exit) => self.exited(now, exit, effects),
             Input::BrowserCalled { at, origin } => {
                 let bytes = origin.clone().into_bytes();
@@ -518,6 +519,24 @@ impl Session {
         self.over_limit = true;
         self.note(now, What::OutputLimit { limit: self.plan.limits.output }, &[]);
         self.leave(now, effects);
+    }
+
+    /// It has more of something than it may: what is sound about it does not matter any more, and to ask
+    /// it to end would give it the time to take more.
+    fn took_too_much(&mut self, now: At, excess: Excess, effects: &mut VecDeque<Effect>) {
+        if matches!(self.stage, Stage::Launching | Stage::Sweeping | Stage::Over) {
+            return;
+        }
+        self.note(now, What::TookTooMuch(excess), &[]);
+        self.leave(now, effects);
+        if let Stage::Leaving(ladder) = &mut self.stage {
+            ladder.jump(now);
+            self.signal(Effect::Kill, effects);
+            // What it has started is not all in its group; a sweep finds the rest.
+            if self.exit.is_some() {
+                self.gone(now, effects);
+            }
+        }
     }
 
     fn swept(&mut self, now: At, swept: Swept, usage: Usage) {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::machine::{Effect, Input, Machine};
 use super::observation::{Observation, Peers};
 use super::plan::Plan;
-use super::process::{Exit, LaunchError, Swept, Usage};
+use super::process::{Excess, Exit, LaunchError, Swept, Usage};
 use crate::words::{At, Redactor};
 
 /// The version of the format.
@@ -61,6 +61,11 @@ pub enum Happening {
     Overslept {
         /// For how many microseconds.
         by_us: u64,
+    },
+    /// It had more of something than it may.
+    TookTooMuch {
+        /// Of what, and how much.
+        excess: Excess,
     },
     /// Stderr was longer than a recording holds.
     StderrCut,
@@ -172,6 +177,7 @@ impl Tape {
             Input::StdoutClosed => Happening::StdoutClosed,
             Input::StdinBroken => Happening::StdinBroken,
             Input::Overslept(by) => Happening::Overslept { by_us: u64::try_from(by.as_micros()).unwrap_or(u64::MAX) },
+            Input::TookTooMuch(excess) => Happening::TookTooMuch { excess: *excess },
             Input::Exited(exit) => Happening::Exited { exit: *exit },
             Input::BrowserCalled { at, origin } => {
                 let called_us = u64::try_from(at.elapsed().as_micros()).unwrap_or(u64::MAX);
@@ -421,6 +427,7 @@ fn happen(machine: &mut Machine, at: At, happening: &Happening) {
         Happening::StdoutClosed => machine.handle(at, Input::StdoutClosed),
         Happening::StdinBroken => machine.handle(at, Input::StdinBroken),
         Happening::Overslept { by_us } => machine.handle(at, Input::Overslept(Duration::from_micros(*by_us))),
+        Happening::TookTooMuch { excess } => machine.handle(at, Input::TookTooMuch(*excess)),
         Happening::Exited { exit } => machine.handle(at, Input::Exited(*exit)),
         Happening::BrowserCalled { called_us, origin } => {
             let called = At::after(Duration::from_micros(*called_us));

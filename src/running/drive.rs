@@ -13,8 +13,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use crate::outside::process::{Child, Kin, LaunchSpec, Launcher, Signal};
-use crate::probe::{Effect, Input, Machine, Observation, Plan, Swept, Tape, Usage};
+use crate::outside::process::{Child, Kin, LaunchSpec, Launcher, Resources, Signal};
+use crate::probe::{Effect, Excess, Input, Machine, Observation, Plan, Swept, Tape, Usage};
 use crate::words::At;
 
 /// How much is read from stdout at once. A pipe holds no more.
@@ -24,6 +24,11 @@ const STDERR_CHUNK: usize = 8 << 10;
 const SLOW: Duration = Duration::from_secs(1);
 /// A wait that ends this much too late was not the server's: we, or the whole machine, stood still.
 const OVERSLEPT: Duration = Duration::from_secs(1);
+/// How often a server is looked at that may take only so much. What it can take between two looks it can
+/// have too much.
+const WATCH: Duration = Duration::from_millis(50);
+/// The shortest time between two looks, where it shows that it has come to something.
+const WATCH_AGAIN: Duration = Duration::from_millis(10);
 /// Reads after an exit: a pipe's content several times over. Who holds the pipe may go on writing.
 const DRAIN_READS: usize = 64;
 
@@ -46,6 +51,7 @@ pub async fn drive(
         process: None,
         tape,
         term_grace: plan.times.term_grace,
+        measure: plan.measure,
     };
     let mut stdout = vec![0; STDOUT_CHUNK];
     let mut stderr = vec![0; STDERR_CHUNK];
@@ -54,16 +60,19 @@ pub async fn drive(
         while let Some(effect) = probe.machine.poll() {
             probe.carry_out(effect, launcher, spec, kin).await;
         }
+        probe.with_process(Process::flush);
         if probe.machine.is_done() {
             return probe.machine.into_observation();
         }
         look(&probe.machine, probe.now());
         let due = probe.machine.deadline().map(|at| probe.started + at.elapsed());
         let Some(process) = &mut probe.process else { continue };
+        let look = process.watched.as_ref().map(Watched::due);
         let happened = tokio::select! {
             biased;
             () = sleep_until(due.unwrap_or(probe.started)), if due.is_some() => Happened::Due,
             _ = stop.wait_for(|stop| *stop), if !stopping => Happened::Stop,
+            () = sleep_until(look.unwrap_or(probe.started)), if look.is_some() => Happened::Watch,
             happened = process.next(&mut stdout, &mut stderr, probe.machine.wants_stdout()) => happened,
         };
         let spoke = matches!(happened, Happened::Stdout(_) | Happened::Stderr(_));
@@ -81,7 +90,12 @@ pub async fn drive(
                 stopping = true;
                 probe.cancel();
             }
-            Happened::Stdout(length) => probe.tell(Input::Stdout(&stdout[..length])),
+            Happened::Watch => probe.watch(),
+            Happened::Stdout(length) => {
+                // Before that, so that it is told of the phase in which it was so.
+                probe.watch();
+                probe.tell(Input::Stdout(&stdout[..length]));
+            }
             Happened::Stderr(length) => probe.tell(Input::Stderr(&stderr[..length])),
             Happened::StdoutClosed => probe.tell(Input::StdoutClosed),
             Happened::StdinBroken => probe.tell(Input::StdinBroken),
@@ -102,6 +116,7 @@ pub async fn drive(
 enum Happened {
     Due,
     Stop,
+    Watch,
     Stdout(usize),
     Stderr(usize),
     StdoutClosed,
@@ -116,6 +131,7 @@ struct Probe<'t> {
     process: Option<Process>,
     tape: Option<&'t mut Tape>,
     term_grace: Duration,
+    measure: bool,
 }
 
 impl Probe<'_> {
@@ -136,6 +152,13 @@ impl Probe<'_> {
         self.machine.cancel(now);
     }
 
+    /// Looks whether the server has more of something than it may, unless that was just looked at.
+    fn watch(&mut self) {
+        if let Some(excess) = self.process.as_mut().and_then(Process::excess) {
+            self.tell(Input::TookTooMuch(excess));
+        }
+    }
+
     fn now(&self) -> At {
         At::after(self.started.elapsed())
     }
@@ -145,33 +168,40 @@ impl Probe<'_> {
         if let Some(tape) = &mut self.tape {
             tape.effect(now, &effect);
         }
+        if !matches!(effect, Effect::Write(_)) {
+            self.with_process(Process::flush);
+        }
         match effect {
             Effect::Spawn => match launcher.launch(spec) {
                 Ok(child) => {
                     // Before that: how long it takes to look is no part of the launch.
                     self.tell(Input::Spawned);
                     kin.launched(&child);
-                    self.process = Some(Process::new(child));
+                    self.process = Some(Process::new(child, spec.resources));
                 }
                 Err(error) => self.tell(Input::SpawnFailed(error)),
             },
             Effect::Write(bytes) => self.with_process(|process| process.write(bytes)),
-            Effect::CloseStdin => self.with_process(|process| {
-                kin.last_look(&process.child);
-                process.close_stdin(now.elapsed() > SLOW);
-            }),
+            Effect::CloseStdin => {
+                self.watch();
+                let measure = self.measure;
+                self.with_process(|process| {
+                    kin.last_look(&process.child);
+                    process.close_stdin(measure, now.elapsed() > SLOW);
+                });
+            }
             Effect::Terminate => self.with_process(|process| process.signal(Signal::Term)),
             Effect::Kill => self.with_process(|process| process.signal(Signal::Kill)),
             Effect::Sweep => {
                 if let Some(process) = self.process.take() {
-                    let queued = process.queued;
+                    let (queued, ended) = (process.queued, process.took_too_much);
                     let now = self.now();
                     for call in process.child.browser_calls() {
                         let at = At::after(now.elapsed().saturating_sub(call.ago));
                         self.tell(Input::BrowserCalled { at, origin: call.origin });
                     }
                     let containers = process.child.clear_container(launcher, spec).await;
-                    let (swept, usage) = process.child.sweep(self.term_grace).await;
+                    let (swept, usage) = if ended { process.child.end().await } else { process.child.sweep(self.term_grace).await };
                     let swept = Swept { containers, ..swept };
                     let usage = Usage { queued, ..usage };
                     self.tell(Input::Swept(swept, usage));
@@ -216,17 +246,61 @@ impl Probe<'_> {
 struct Process {
     child: Child,
     unwritten: Vec<u8>,
+    /// Some of it has not been tried yet.
+    fresh: bool,
     stdin_open: bool,
     stdout_open: bool,
     stderr_open: bool,
     running: bool,
     /// How long the server had waited for a core when its stdin was closed.
     queued: Duration,
+    /// What it has to be looked at for; not any more when it has had too much of it.
+    watched: Option<Watched>,
+    took_too_much: bool,
+}
+
+/// A server that may take only so much of what the kernel does not limit.
+struct Watched {
+    limits: Resources,
+    launched: Instant,
+    last: Option<Instant>,
+}
+
+impl Watched {
+    fn due(&self) -> Instant {
+        self.last.unwrap_or(self.launched) + WATCH
+    }
+
+    fn was_just_looked_at(&self) -> bool {
+        self.last.is_some_and(|last| last.elapsed() < WATCH_AGAIN)
+    }
 }
 
 impl Process {
-    fn new(child: Child) -> Process {
-        Process { child, unwritten: Vec::new(), stdin_open: true, stdout_open: true, stderr_open: true, running: true, queued: Duration::ZERO }
+    fn new(child: Child, limits: Resources) -> Process {
+        Process {
+            child,
+            unwritten: Vec::new(),
+            fresh: false,
+            stdin_open: true,
+            stdout_open: true,
+            stderr_open: true,
+            running: true,
+            queued: Duration::ZERO,
+            watched: limits.are_watched().then(|| Watched { limits, launched: Instant::now(), last: None }),
+            took_too_much: false,
+        }
+    }
+
+    /// What it has too much of, said once; `None` where it was looked at just before.
+    fn excess(&mut self) -> Option<Excess> {
+        let watched = self.watched.as_mut().filter(|watched| !watched.was_just_looked_at())?;
+        let excess = self.child.excess(&watched.limits);
+        watched.last = Some(Instant::now());
+        if excess.is_some() {
+            (self.watched, self.took_too_much) = (None, true);
+        }
+        excess
     }
 
     /// Waits for the next thing to happen.
@@ -261,17 +335,25 @@ impl Process {
             Happened::StdoutClosed => self.stdout_open = false,
             Happened::StdinBroken => self.stdin_open = false,
             Happened::Exited(_) => self.running = false,
-            Happened::Due | Happened::Stop | Happened::Stdout(_) | Happened::Stderr(_) | Happened::Nothing => {}
+            Happened::Due | Happened::Stop | Happened::Watch | Happened::Stdout(_) | Happened::Stderr(_) | Happened::Nothing => {}
         }
         happened
     }
 
-    /// Writes at once what fits: what is closed next must not have overtaken it.
+    /// To be written with what comes next: each write wakes the server.
     fn write(&mut self, bytes: Vec<u8>) {
         if self.unwritten.is_empty() {
             self.unwritten = bytes;
         } else {
             self.unwritten.extend_from_slice(&bytes);
+        }
+        self.fresh = true;
+    }
+
+    /// Writes at once what is new and fits: what is closed next must not have overtaken it.
+    fn flush(&mut self) {
+        if !std::mem::take(&mut self.fresh) {
+            return;
         }
         while self.stdin_open && !self.unwritten.is_empty() {
             match now_or_never(self.child.write_stdin(&self.unwritten)) {
@@ -285,8 +367,12 @@ impl Process {
     }
 
     /// Ends the server's input. Requests that it has not read die with it.
-    fn close_stdin(&mut self, slow: bool) {
-        self.child.measure();
+    fn close_stdin(&mut self, measure: bool, slow: bool) {
+        if slow || measure && !self.took_too_much {
+            self.child.measure();
+        } else {
+            self.child.note();
+        }
         if slow {
             self.queued = self.child.queued();
         }

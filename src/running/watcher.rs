@@ -24,6 +24,10 @@ use crate::words::{Moment, ServerName, printable};
 /// How long is waited at once: a timer's clock stands still while the machine is suspended.
 const STEP: Duration = Duration::from_secs(5);
 
+/// So many probes of a server look at its memory first, and then one in so many.
+const MEASURED_FIRST: u64 = 3;
+const MEASURED_EVERY: u64 = 10;
+
 /// What a watcher is to watch.
 #[derive(Clone, Debug)]
 pub(super) struct Orders {
@@ -185,10 +189,12 @@ impl Watcher {
         let moved = state.schema.changed.is_some() && state.schema.changed == state.last.as_ref().map(|(at, _)| *at);
         let list_twice = state.probes == 0 || moved;
         let known = Known { era: state.era, launched: state.launched, patience: state.patience() };
+        let mut plan = server.plan(known, list_twice);
+        plan.measure = list_twice || is_to_be_measured(state);
         Some(Job {
             name: self.name.clone(),
             spec: Arc::clone(&server.spec),
-            plan: server.plan(known, list_twice),
+            plan,
             rules: Arc::clone(&server.rules),
             accepted: server.locked().or_else(|| state.schema.accepted.clone()),
             record,
@@ -229,6 +235,12 @@ impl Watcher {
         }
         Some(due)
     }
+}
+
+/// Whether the next probe looks at the server's memory. The first ones do, so that soon a typical figure is
+/// known, and those of a server that is not well.
+fn is_to_be_measured(state: &ServerState) -> bool {
+    state.probes < MEASURED_FIRST || state.probes.is_multiple_of(MEASURED_EVERY) || state.report().is_none_or(|report| !report.verdict.is_up())
 }
 
 /// What of an outcome is worth a line in the log: a change of what the server counts as, or of why it is

@@ -1,7 +1,7 @@
 //! What goes over a server's pipes, line by line, as it goes.
 
 use super::told::{bounded, duration};
-use crate::probe::{Exit, Happening, Written};
+use crate::probe::{Exit, Happening, Taken, Written};
 use crate::words::At;
 
 /// The longest piece that is shown, in characters.
@@ -30,6 +30,13 @@ fn said(happening: &Happening) -> Option<String> {
         Happening::Overslept { by_us } => {
             let ms = std::time::Duration::from_micros(*by_us).as_secs_f64() * 1e3;
             return Some(format!("stdiowatch itself stood still for {}", duration(ms)));
+        }
+        Happening::TookTooMuch { excess } => {
+            let of = match excess.of {
+                Taken::Memory => "bytes of memory",
+                Taken::Processes => "processes",
+            };
+            return Some(format!("it had {} {of}, and may have {}", excess.figure, excess.limit));
         }
         Happening::StdoutCut => "stdout goes on, and is not shown any more",
         Happening::StderrCut => "stderr goes on, and is not shown any more",

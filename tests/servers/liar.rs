@@ -28,6 +28,7 @@
 //! sleep 200ms, hang, spin     wait; wait for ever; work for ever
 //! exit N, abort               end, with a status or by SIGABRT
 //! wait TEXT                   read lines until one holds TEXT
+//! take N                      have N MiB of memory from now on
 //! spawn COMMAND               start `sh -c COMMAND` and do not care for it
 //! flood TEXT                  write TEXT for ever
 //! era legacy|modern|dual      what discover and initialize are answered with
@@ -108,6 +109,7 @@ struct Liar {
     newline: Vec<u8>,
     chunk: usize,
     utf16: bool,
+    taken: Vec<Vec<u8>>,
 }
 
 impl Liar {
@@ -130,6 +132,7 @@ impl Liar {
             newline: b"\n".into(),
             chunk: usize::MAX,
             utf16: false,
+            taken: Vec::new(),
         }
     }
 
@@ -201,6 +204,7 @@ impl Liar {
             "exit" => process::exit(word.parse().unwrap_or(0)),
             "abort" => process::abort(),
             "wait" => while read_line().is_some_and(|line| !line.contains(&word)) {},
+            "take" => self.taken.push(vec![1; word.parse::<usize>().unwrap_or_else(|_| usage("take 80")) << 20]),
             "spawn" => drop(process::Command::new("sh").args(["-c", &word]).stdin(process::Stdio::null()).spawn()),
             "flood" => loop {
                 self.put(&text);

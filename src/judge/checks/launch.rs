@@ -240,6 +240,8 @@ fn exit_hint(case: Case<'_>) -> Option<String> {
         case.launch.seen.iter().any(|s| matches!(s.what, What::Exited { exit: Exit::Code(0), asked: Asked::Discover | Asked::Initialize, .. }));
     if stderr.contains("input device is not a tty") {
         Some("hint: leave out docker's -t; a server's stdin is no terminal".to_owned())
+    } else if ["emfile", "too many open files", "enfile"].iter().any(|words| stderr.contains(words)) {
+        Some("hint: it had no descriptors left; `limits: {open_files: …}` says how many it may have, where that is set".to_owned())
     } else if silent && clean {
         let hint = "hint: an end without a word and with status 0 often means that it read the end of its input at once (docker run without -i, a command put into the background), or that stdio is not its default transport";
         Some(hint.to_owned())

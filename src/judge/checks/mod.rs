@@ -13,6 +13,7 @@ mod drift;
 mod handshake;
 mod latency;
 mod launch;
+mod limit;
 mod lists;
 mod ours;
 mod peers;
@@ -29,6 +30,7 @@ pub use peers::PEER_HARMED;
 pub static CHECKS: LazyLock<Vec<&'static Check>> = LazyLock::new(|| {
     let parts = [
         launch::CHECKS,
+        limit::CHECKS,
         stdout::CHECKS,
         handshake::CHECKS,
         auth::CHECKS,

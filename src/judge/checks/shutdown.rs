@@ -50,14 +50,14 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "shutdown.left_group",
         severity: Warn,
-        about: "Processes that the server had started, in its process group, outlived it. They were ended.",
+        about: "Processes that the server had started, in its process group, outlived it. They were ended, unless `leftovers: report` has them left alone.",
         mend: "End helpers before exiting; in a shell wrapper use exec for the last command.",
         run: |case| left(case, |end| &end.swept.in_group, "in its process group"),
     },
     Check {
         code: "shutdown.left_escaped",
         severity: Warn,
-        about: "Processes that the server had started, and that had left its process group (setsid, a double fork), outlived it. They were ended. A client's signal to the group would have missed them.",
+        about: "Processes that the server had started, and that had left its process group (setsid, a double fork), outlived it. They were ended, unless `leftovers: report` has them left alone. A client's signal to the group would have missed them.",
         mend: "End helpers before exiting; do not detach them.",
         run: |case| left(case, |end| &end.swept.escaped, "outside of its process group"),
     },
@@ -95,8 +95,9 @@ pub(super) const CHECKS: &[Check] = &[
 
 fn needed(case: Case<'_>, by: EndedBy, message: &str) -> Option<Found> {
     let end = case.launch.end.as_ref().filter(|end| end.by == by)?;
-    // A server that was left to block on its output could not see the end of its input.
-    if case.launch.seen.iter().any(|s| matches!(s.what, What::OutputLimit { .. })) {
+    // A server that was left to block on its output could not see the end of its input, and one that took
+    // too much was not asked to end.
+    if case.launch.seen.iter().any(|s| matches!(s.what, What::OutputLimit { .. } | What::TookTooMuch(_))) {
         return None;
     }
     let took = end.closed.map_or(0.0, |closed| (end.at - closed).as_secs_f64());
@@ -138,6 +139,9 @@ fn left(case: Case<'_>, which: impl Fn(&End) -> &Vec<Leftover>, where_: &str) ->
     }
     let processes = if left.len() == 1 { "process" } else { "processes" };
     let mut evidence = names(left.iter());
+    if end.swept.spared {
+        evidence.push_str("; left alone");
+    }
     if !end.swept.survivors.is_empty() {
         evidence.push_str(&format!("; could not be ended: {}", names(end.swept.survivors.iter())));
     }

@@ -5,16 +5,18 @@
 //! `open` run what BROWSER names with the page's address. Run under that name we open nothing, tell the
 //! sidecar, and succeed: whoever calls would try the next browser otherwise.
 //!
-//! What is told goes to a socket of the launch's own, in the abstract namespace, where a name is no
+//! What is told goes to a socket of the sidecar's own, in the abstract namespace, where a name is no
 //! file. From another network namespace it cannot be reached, and in another pid namespace the path
 //! leads elsewhere: there no page is opened either, and none is noticed.
 
+use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
 
@@ -27,8 +29,10 @@ pub(super) const BROWSER: &str = "BROWSER";
 
 /// The longest message that is read: mark, time, and where the page is.
 const MOST: usize = 1024;
-/// So many calls of one launch are read. More do not fit into the socket's queue on most systems.
+/// So many calls of one launch are kept.
 const CALLS: usize = 16;
+/// The same for all of them together.
+const ALL_CALLS: usize = 1024;
 
 /// A server's call for a browser.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,29 +48,52 @@ pub(super) fn stub() -> OsString {
     format!("/proc/{}/exe", std::process::id()).into()
 }
 
-/// Where the calls of one launch arrive.
+/// Where the calls of a family's servers arrive: one socket for all, since one for each would be a
+/// twentieth of what a short probe costs.
 pub(super) struct Calls {
     socket: OwnedFd,
+    /// Those that were not asked for yet, the oldest first.
+    unread: Mutex<VecDeque<Message>>,
+}
+
+/// What is told of a call.
+#[derive(Debug, PartialEq, Eq)]
+struct Message {
+    /// The tree's.
     mark: String,
+    /// After the start of the machine.
+    sent: Duration,
+    origin: String,
 }
 
 impl Calls {
-    pub(super) fn new(mark: &str) -> Result<Calls, Errno> {
+    /// For the marks that begin with `family`.
+    pub(super) fn new(family: &str) -> Result<Calls, Errno> {
         let socket = socket()?;
-        rustix::net::bind(&socket, &address(mark)?)?;
-        Ok(Calls { socket, mark: mark.to_owned() })
+        rustix::net::bind(&socket, &address(family)?)?;
+        Ok(Calls { socket, unread: Mutex::default() })
     }
 
-    /// The calls that there were.
-    pub(super) fn read(&self) -> Vec<BrowserCall> {
-        let mut calls = Vec::new();
+    /// The calls of the tree `mark` that were not asked for yet.
+    pub(super) fn read(&self, mark: &str) -> Vec<BrowserCall> {
+        let mut unread = self.unread.lock();
         let mut message = [0; MOST];
-        while calls.len() < CALLS
-            && let Ok((length, _)) = rustix::net::recv(&self.socket, &mut message, RecvFlags::DONTWAIT)
-        {
-            calls.extend(call(&message[..length], &self.mark, clock::up()));
+        while let Ok((length, _)) = rustix::net::recv(&self.socket, &mut message, RecvFlags::DONTWAIT) {
+            let Some(call) = read(&message[..length]) else { continue };
+            if unread.iter().filter(|other| other.mark == call.mark).count() < CALLS {
+                unread.push_back(call);
+            }
+            // Those are of trees that nobody asks for any more.
+            let excess = unread.len().saturating_sub(ALL_CALLS);
+            unread.drain(..excess);
         }
-        calls
+        if unread.is_empty() {
+            return Vec::new();
+        }
+        let now = clock::up();
+        let (asked, rest): (VecDeque<_>, VecDeque<_>) = unread.drain(..).partition(|call| call.mark == mark);
+        *unread = rest;
+        asked.into_iter().map(|call| BrowserCall { ago: now.saturating_sub(call.sent), origin: call.origin }).collect()
     }
 }
 
@@ -74,20 +101,18 @@ fn socket() -> Result<OwnedFd, Errno> {
     rustix::net::socket_with(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
 }
 
-/// The name is for all to see (`/proc/net/unix`); the mark, by which a message is believed, is not.
-fn address(mark: &str) -> Result<SocketAddrUnix, Errno> {
-    let digest = Digest::of(mark.as_bytes()).to_string();
+/// The name is for all to see (`/proc/net/unix`); the marks, by which a message is believed, are not.
+fn address(family: &str) -> Result<SocketAddrUnix, Errno> {
+    let digest = Digest::of(family.as_bytes()).to_string();
     SocketAddrUnix::new_abstract_name(format!("stdiowatch-browser-{}", &digest[..32]).as_bytes())
 }
 
 /// Reads a message: the mark, when it was sent, and the origin, each on a line.
-fn call(message: &[u8], mark: &str, now: Duration) -> Option<BrowserCall> {
+fn read(message: &[u8]) -> Option<Message> {
     let mut lines = std::str::from_utf8(message).ok()?.splitn(3, '\n');
-    if lines.next()? != mark {
-        return None;
-    }
+    let mark = lines.next()?.to_owned();
     let sent = Duration::from_micros(lines.next()?.parse().ok()?);
-    Some(BrowserCall { ago: now.saturating_sub(sent), origin: printable(lines.next()?, 200) })
+    Some(Message { mark, sent, origin: printable(lines.next()?, 200) })
 }
 
 /// What this program does under the name that BROWSER gives it; `None` under any other name.
@@ -112,7 +137,7 @@ fn is_stub(name: &OsStr) -> bool {
 
 fn tell(mark: &str, origin: &str) -> Result<(), Errno> {
     let message = format!("{mark}\n{}\n{origin}", clock::up().as_micros());
-    rustix::net::sendto(&socket()?, message.as_bytes(), SendFlags::DONTWAIT, &address(mark)?)?;
+    rustix::net::sendto(&socket()?, message.as_bytes(), SendFlags::DONTWAIT, &address(mark.split('.').next().unwrap_or_default())?)?;
     Ok(())
 }
 
@@ -164,23 +189,32 @@ mod tests {
 
     #[test]
     fn a_call_is_heard_by_the_launch_it_is_for() {
-        let (mine, other) = (Calls::new("test-mark.1").unwrap(), Calls::new("test-mark.2").unwrap());
+        let calls = Calls::new("test-mark").unwrap();
         for _ in 0..2 * CALLS {
             let _ = tell("test-mark.1", "https://a.example");
+            assert_eq!(calls.read("test-mark.2"), []);
         }
-        let calls = mine.read();
-        assert!(!calls.is_empty() && calls.iter().all(|call| call.origin == "https://a.example" && call.ago < Duration::from_secs(60)));
-        assert_eq!(other.read(), []);
-        assert!(tell("test-mark.3", "x").is_err());
+        tell("test-mark.2", "https://b.example").unwrap();
+        let one = calls.read("test-mark.1");
+        assert_eq!(one.len(), CALLS);
+        assert!(one.iter().all(|call| call.origin == "https://a.example" && call.ago < Duration::from_secs(60)));
+        assert_eq!(calls.read("test-mark.1"), []);
+        assert_eq!(calls.read("test-mark.2").len(), 1);
+        for n in 0..ALL_CALLS + 9 {
+            tell(&format!("test-mark.x{n}"), "https://a.example").unwrap();
+            calls.read("test-mark.1");
+        }
+        assert_eq!((calls.read("test-mark.x8").len(), calls.read("test-mark.x9").len()), (0, 1));
+        assert!(tell("other-mark.3", "x").is_err());
     }
 
     #[test]
-    fn a_message_without_the_mark_is_not_believed() {
-        let now = Duration::from_secs(9);
-        assert_eq!(call(b"m.1\n8000000\nhttps://a", "m.1", now), Some(BrowserCall { ago: Duration::from_secs(1), origin: "https://a".to_owned() }));
-        for message in ["m.2\n8\nhttps://a", "m.1\n-8\nx", "m.1\nx", "m.1", "", "\n\n\n"] {
-            assert_eq!(call(message.as_bytes(), "m.1", now), None, "{message}");
+    fn a_message_is_read_or_not_believed() {
+        let sent = Duration::from_secs(8);
+        assert_eq!(read(b"m.1\n8000000\nhttps://a"), Some(Message { mark: "m.1".to_owned(), sent, origin: "https://a".to_owned() }));
+        for message in ["m.1\n-8\nx", "m.1\nx", "m.1", "", "\n\n\n"] {
+            assert_eq!(read(message.as_bytes()), None, "{message}");
         }
-        assert_eq!(call(b"m.1\n1\n\xff", "m.1", now), None);
+        assert_eq!(read(b"m.1\n1\n\xff"), None);
     }
 }

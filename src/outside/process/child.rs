@@ -4,8 +4,8 @@ use std::future::{pending, poll_fn};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::pin::Pin;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -19,10 +19,10 @@ use super::browser::{BrowserCall, Calls};
 use super::container::{Container, Ended};
 use super::launch::Launcher;
 use super::leader::Signal;
-use super::spec::{LaunchSpec, StdioKind};
+use super::spec::{LaunchSpec, Resources, StdioKind};
 use super::stdio::Watched;
 use super::sweep::Tree;
-use crate::probe::{Exit, LeftContainer, Swept, Usage};
+use crate::probe::{Excess, Exit, LeftContainer, Swept, Usage};
 
 /// A launched server. Every wait can be dropped and begun again without losing anything; all of them
 /// belong in one task.
@@ -38,13 +38,19 @@ pub struct Child {
     /// What it runs, if it is an engine's client.
     container: Option<Container>,
     /// Where its calls for a browser arrive.
-    calls: Option<Calls>,
+    calls: Option<Arc<Calls>>,
     /// We have sent it a signal.
     signalled: AtomicBool,
 }
 
 impl Child {
-    pub(super) fn new(ours: [OwnedFd; 3], kind: StdioKind, mut tree: Tree, container: Option<Container>, calls: Option<Calls>) -> io::Result<Child> {
+    pub(super) fn new(
+        ours: [OwnedFd; 3],
+        kind: StdioKind,
+        mut tree: Tree,
+        container: Option<Container>,
+        calls: Option<Arc<Calls>>,
+    ) -> io::Result<Child> {
         let [stdin, stdout, stderr] = ours;
         let (stdout, stderr) = (Watched::new(stdout), Watched::new(stderr));
         stdout.watch(Interest::READABLE)?;
@@ -161,6 +167,20 @@ impl Child {
         self.tree.measure();
     }
 
+    /// Notes who the server's descendants are, where those that hide (by another environment, in another
+    /// group) could not be told from somebody else's otherwise. To be called before stdin is closed, unless it
+    /// is [measured](Child::measure).
+    pub fn note(&self) {
+        self.tree.note();
+    }
+
+    /// What of `limits` the server and its descendants have too much of at this moment. Costs some 60 µs
+    /// for each of them.
+    #[must_use]
+    pub fn excess(&self, limits: &Resources) -> Option<Excess> {
+        self.tree.excess(limits)
+    }
+
     /// How long the server had to wait for a core so far: the one of its processes that
     /// [`measure`](Child::measure) saw, that waited longest. Zero where the kernel does not tell.
     #[must_use]
@@ -171,7 +191,7 @@ impl Child {
     /// The calls for a browser that it has made and that were not asked for yet.
     #[must_use]
     pub fn browser_calls(&self) -> Vec<BrowserCall> {
-        self.calls.as_ref().map(Calls::read).unwrap_or_default()
+        self.calls.as_ref().map(|calls| calls.read(self.tree.mark())).unwrap_or_default()
     }
 
     /// Where the launched process is an engine's client (`docker run`): removes what its container left,
@@ -187,8 +207,9 @@ impl Child {
         container.clear(launcher, spec, ended).await
     }
 
-    /// Ends whatever has outlived the launched process, reaps all of it, and says what that was. A
-    /// launched process that lives is killed first.
+    /// Ends whatever has outlived the launched process, reaps all of it, and says what that was; or lets
+    /// it live on where its [`Leftovers`](super::Leftovers) are only told. A launched process that lives is
+    /// killed first.
     ///
     /// Takes no time where nothing is left; else up to 25 ms for what is just ending, `term_grace` (1 s
     /// at the most) from SIGTERM to SIGKILL, and 2 s after that.
@@ -196,10 +217,9 @@ impl Child {
         self.into_tree().sweep(term_grace).await
     }
 
-    /// As [`sweep`](Child::sweep), but only says what has outlived the launched process, and lets it
-    /// live on.
-    pub async fn survey(self) -> (Swept, Usage) {
-        self.into_tree().survey().await
+    /// Kills the launched process and all of its tree: nothing is asked to end before, nor spared.
+    pub async fn end(self) -> (Swept, Usage) {
+        self.into_tree().end().await
     }
 
     /// Closes the streams.

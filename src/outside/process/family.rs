@@ -1,5 +1,6 @@
 //! All that this sidecar has launched and not reaped yet: whose is a process that turns up?
 
+use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::io;
@@ -12,13 +13,18 @@ use rustix::process::{WaitId, WaitIdOptions};
 
 use super::environment::MARKER;
 use super::proc_fs::{self, Stat};
+use super::spec::Leftovers;
 
 /// What the ledger begins with, then the sidecar's id, then one slot for each tree.
 pub(super) const LEDGER_MAGIC: &[u8; 8] = b"mcptree1";
 /// The length of a sidecar's id.
 pub(super) const ID_LEN: usize = 16;
-/// The length of a slot: the pid of a leader, or zero; little-endian.
-pub(super) const SLOT_LEN: usize = 4;
+/// The length of a slot: the pid of a leader, or zero; the number of its tree, where that matters, or
+/// zero. Both little-endian.
+pub(super) const SLOT_LEN: usize = 8;
+/// At the end of the mark of a tree whose leftovers are spared. The guard leaves them alone once their tree
+/// is not in the ledger any more.
+pub(super) const SPARED: &str = "s";
 /// Where the slots begin.
 pub(super) const SLOTS_AT: usize = LEDGER_MAGIC.len() + ID_LEN;
 
@@ -43,17 +49,22 @@ pub(super) struct Family {
 
 #[derive(Default)]
 struct Roll {
-    launches: u64,
+    launches: u32,
     /// By their slot in the ledger.
     leaders: Vec<Option<Leads>>,
     guard: Option<u32>,
     /// Those that would not die in time (state `D`), to be reaped when they do.
     abandoned: Vec<Slot>,
+    /// Adopted leftovers that are left alone, by pid: theirs until we reap them. Whether they carry a mark.
+    spared: BTreeMap<u32, bool>,
 }
 
 /// A launched process that has not been reaped.
 struct Leads {
+    /// Zero until it has been launched.
     pid: u32,
+    /// The number of its tree, where its leftovers are spared.
+    spares: Option<u32>,
     guarded: bool,
 }
 
@@ -61,6 +72,14 @@ impl Roll {
     fn leads(&self, pid: u32) -> bool {
         self.leaders.iter().flatten().any(|leads| leads.pid == pid)
     }
+}
+
+/// What tells a tree from others.
+pub(super) struct Mark {
+    /// The value of the marker variable, without those of the trees that we are in.
+    pub(super) text: String,
+    number: u32,
+    pub(super) spares: bool,
 }
 
 /// A place in the family.
@@ -86,15 +105,24 @@ impl Family {
         })
     }
 
+    /// What all marks of its trees begin with, up to a dot.
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+
     pub(super) fn ledger(&self) -> BorrowedFd<'_> {
         self.ledger.as_fd()
     }
 
     /// A mark for the next tree.
-    pub(super) fn next_mark(&self) -> String {
+    pub(super) fn next_mark(&self, leftovers: Leftovers) -> Mark {
         let mut roll = self.roll.lock();
-        roll.launches += 1;
-        format!("{}.{}", self.id, roll.launches)
+        roll.launches = roll.launches.wrapping_add(1);
+        let number = roll.launches;
+        match leftovers {
+            Leftovers::Kill => Mark { text: format!("{}.{number}", self.id), number, spares: false },
+            Leftovers::Report => Mark { text: format!("{}.{number}.{SPARED}", self.id), number, spares: true },
+        }
     }
 
     /// The marker variable's value for a tree: those of the trees that we are in come first, so that
@@ -103,15 +131,30 @@ impl Family {
         self.outer.as_ref().map_or_else(|| mark.to_owned(), |outer| format!("{outer},{mark}"))
     }
 
-    /// Takes a leader in.
-    pub(super) fn enrol(&self, leader: u32) -> Slot {
+    /// Makes a place for a tree that is about to be launched. The guard is told at once of one whose
+    /// leftovers are spared: it would spare all of it.
+    pub(super) fn enrol(&self, mark: &Mark) -> Slot {
         let mut roll = self.roll.lock();
         let slot = roll.leaders.iter().position(Option::is_none).unwrap_or_else(|| {
             roll.leaders.push(None);
             roll.leaders.len() - 1
         });
-        roll.leaders[slot] = Some(Leads { pid: leader, guarded: false });
+        let leads = Leads { pid: 0, spares: mark.spares.then_some(mark.number), guarded: mark.spares };
+        if leads.guarded {
+            self.write(slot, &leads);
+        }
+        roll.leaders[slot] = Some(leads);
         Slot(slot)
+    }
+
+    /// Its leader was launched.
+    pub(super) fn set_leader(&self, slot: &Slot, pid: u32) {
+        if let Some(leads) = &mut self.roll.lock().leaders[slot.0] {
+            leads.pid = pid;
+            if leads.guarded {
+                self.write(slot.0, leads);
+            }
+        }
     }
 
     /// Tells the guard of a leader's group, once.
@@ -119,7 +162,7 @@ impl Family {
         if let Some(leads) = &mut self.roll.lock().leaders[slot.0]
             && !std::mem::replace(&mut leads.guarded, true)
         {
-            self.write(slot.0, leads.pid);
+            self.write(slot.0, leads);
         }
     }
 
@@ -129,12 +172,13 @@ impl Family {
         if let Some(leads) = &mut self.roll.lock().leaders[slot.0]
             && std::mem::take(&mut leads.guarded)
         {
-            self.write(slot.0, 0);
+            self.write(slot.0, &Leads { pid: 0, spares: None, guarded: false });
         }
     }
 
-    /// Lets go of a leader that has been reaped.
+    /// Lets go of a leader that has been reaped, or was never launched.
     pub(super) fn leave(&self, slot: Slot) {
+        self.unguard(&slot);
         self.roll.lock().leaders[slot.0] = None;
     }
 
@@ -149,15 +193,28 @@ impl Family {
     }
 
     /// A page that is there can be written, so there is nothing to do about an error.
-    fn write(&self, slot: usize, pid: u32) {
-        let _ = rustix::io::pwrite(&self.ledger, &pid.to_le_bytes(), (SLOTS_AT + slot * SLOT_LEN) as u64);
+    fn write(&self, slot: usize, leads: &Leads) {
+        let [pid, number] = [leads.pid, leads.spares.unwrap_or(0)].map(u32::to_le_bytes);
+        let _ = rustix::io::pwrite(&self.ledger, &[pid, number].concat(), (SLOTS_AT + slot * SLOT_LEN) as u64);
     }
 
     pub(super) fn set_guard(&self, guard: Option<u32>) {
         self.roll.lock().guard = guard;
     }
 
-    /// The children of ours that were not launched by us.
+    /// Leaves what has come to us of a tree alone from now on.
+    pub(super) fn spare(&self, left: &[Stat]) {
+        let ours: Vec<_> =
+            left.iter().filter(|stat| self.is_child(stat)).map(|stat| (stat.pid, proc_fs::env_of(stat.pid, MARKER).is_some())).collect();
+        self.roll.lock().spared.extend(ours);
+    }
+
+    /// Whether a child of ours is left alone.
+    pub(super) fn spares(&self, pid: u32) -> bool {
+        self.roll.lock().spared.contains_key(&pid)
+    }
+
+    /// The children of ours that were neither launched by us nor are left alone.
     pub(super) fn adopted(&self) -> Vec<u32> {
         let children = match &self.adopted {
             Some(list) => proc_fs::parse_pids(&proc_fs::read_open(list).unwrap_or_default()),
@@ -167,8 +224,8 @@ impl Family {
             return children;
         }
         let roll = self.roll.lock();
-        let ours = |pid: &u32| roll.leads(*pid) || roll.guard == Some(*pid);
-        children.into_iter().filter(|pid| !ours(pid)).collect()
+        let known = |pid: &u32| roll.leads(*pid) || roll.guard == Some(*pid) || roll.spared.contains_key(pid);
+        children.into_iter().filter(|pid| !known(pid)).collect()
     }
 
     fn by_parent(&self) -> Vec<u32> {
@@ -186,19 +243,35 @@ impl Family {
     }
 
     /// Whether an adopted process is in the tree `mark`, by what it still carries of it.
-    pub(super) fn owner(&self, stat: &Stat, mark: &str) -> Owner {
-        let Some(marker) = proc_fs::env_of(stat.pid, MARKER) else { return Owner::Unknown };
+    pub(super) fn owner(&self, pid: u32, mark: &str) -> Owner {
+        let Some(marker) = proc_fs::env_of(pid, MARKER) else { return Owner::Unknown };
         if marker.split(',').any(|one| one == mark) { Owner::Asked } else { Owner::Another }
     }
 
-    /// Whether an adopted process that carries no marker can only be of the one tree that there is:
-    /// nobody else's orphans come to us unless we are PID 1, and nothing else is launched.
-    pub(super) fn only_one(&self) -> bool {
-        self.main != 1 && self.off_main && self.roll.lock().leaders.iter().flatten().count() == 1
+    /// Whether an adopted process that carries no marker can only be of a tree that there is: nobody
+    /// else's orphans come to us unless we are PID 1, and none of an earlier tree has been left alone that may
+    /// have orphans of that kind.
+    pub(super) fn adopts_only_ours(&self) -> bool {
+        self.main != 1 && self.off_main && self.roll.lock().spared.values().all(|marked| *marked)
+    }
+
+    /// Whether what comes to us can only be of the tree of this leader: no other one is there, and nothing
+    /// that was left alone.
+    pub(super) fn has_only(&self, leader: u32) -> bool {
+        self.adopts_only_ours() && self.roll.lock().spared.is_empty() && self.others(leader).is_empty()
+    }
+
+    /// The leaders besides this one.
+    pub(super) fn others(&self, leader: u32) -> Vec<u32> {
+        self.roll.lock().leaders.iter().flatten().map(|leads| leads.pid).filter(|pid| *pid != leader).collect()
     }
 
     /// Reaps adopted zombies of no tree that is still to be swept, and abandoned leaders.
     pub(super) fn reap_strangers(&self) {
+        let spared: Vec<u32> = self.roll.lock().spared.keys().copied().collect();
+        for pid in spared.into_iter().filter(|pid| reap(*pid)) {
+            self.roll.lock().spared.remove(&pid);
+        }
         for pid in self.adopted() {
             if let Some(stat) = proc_fs::stat(pid)
                 && stat.dead

@@ -11,7 +11,7 @@ use rustix::process::Signal;
 
 use super::container::{Orphan, is_monitor, orphan};
 use super::environment::MARKER;
-use super::family::{ID_LEN, LEDGER_MAGIC, SLOT_LEN, SLOTS_AT};
+use super::family::{ID_LEN, LEDGER_MAGIC, SLOT_LEN, SLOTS_AT, SPARED};
 use super::guard::{GOODBYE, NAME};
 use super::proc_fs;
 
@@ -30,9 +30,9 @@ pub fn guard_main() -> ExitCode {
     // Whatever directory the sidecar was started in may be unmounted.
     let _ = rustix::process::chdir("/");
     let orderly = sidecar_ended();
-    let Some((id, groups)) = ledger() else { return ExitCode::from(2) };
+    let Some(ledger) = ledger() else { return ExitCode::from(2) };
     if !orderly {
-        end(&id, &groups);
+        end(&ledger);
     }
     ExitCode::SUCCESS
 }
@@ -52,16 +52,43 @@ fn sidecar_ended() -> bool {
     }
 }
 
-/// The sidecar's id and the groups that it had not swept.
-fn ledger() -> Option<(String, BTreeSet<u32>)> {
+/// What the sidecar had not swept.
+struct Ledger {
+    /// The sidecar's id.
+    id: String,
+    groups: BTreeSet<u32>,
+    /// The numbers of those trees whose leftovers are spared: not yet, as long as they are in here.
+    sparing: BTreeSet<u32>,
+}
+
+impl Ledger {
+    /// Whether a process carries a mark of the sidecar, and is not the leftover of a tree that spares its
+    /// own.
+    fn marks(&self, pid: u32) -> bool {
+        let ours = |mark: &str| {
+            let mut parts = mark.split('.');
+            let id = parts.next() == Some(&self.id);
+            let number = parts.next().and_then(|number| number.parse().ok());
+            let spared = parts.next() == Some(SPARED);
+            id && (!spared || number.is_none_or(|number| self.sparing.contains(&number)))
+        };
+        proc_fs::env_of(pid, MARKER).is_some_and(|marker| marker.split(',').any(ours))
+    }
+}
+
+fn ledger() -> Option<Ledger> {
     let stdout = io::stdout();
     let mut bytes = vec![0; 1 << 16];
     let len = rustix::io::pread(stdout.as_fd(), &mut bytes, 0).ok()?;
     let head = bytes.get(..SLOTS_AT)?.strip_prefix(LEDGER_MAGIC)?;
     let id = std::str::from_utf8(&head[..ID_LEN]).ok()?.to_owned();
     let slots = bytes.get(SLOTS_AT..len).unwrap_or_default().chunks_exact(SLOT_LEN);
-    let pids = slots.filter_map(|slot| Some(u32::from_le_bytes(slot.try_into().ok()?)));
-    Some((id, pids.filter(|pid| *pid != 0).collect()))
+    let number = |bytes: &[u8]| bytes.try_into().map_or(0, u32::from_le_bytes);
+    let (mut groups, mut sparing): (BTreeSet<u32>, BTreeSet<u32>) =
+        slots.map(|slot| slot.split_at(SLOT_LEN / 2)).map(|(pid, tree)| (number(pid), number(tree))).unzip();
+    groups.remove(&0);
+    sparing.remove(&0);
+    Some(Ledger { id, groups, sparing })
 }
 
 /// The clients of containers, by their pids. They are ended last: of one that is killed while it makes
@@ -69,18 +96,19 @@ fn ledger() -> Option<(String, BTreeSet<u32>)> {
 type Clients = BTreeMap<u32, Orphan>;
 
 /// Kills until nothing is left for a while, and removes the containers of the clients among it.
-fn end(id: &str, groups: &BTreeSet<u32>) {
+fn end(ledger: &Ledger) {
+    let Ledger { id, groups, .. } = ledger;
     let mut clients: Clients = groups.iter().filter_map(|pid| Some((*pid, orphan(*pid, id)?))).collect();
     // All at once first: no process of a group is born while its group is being killed.
     for group in groups.iter().filter(|pid| !clients.contains_key(pid)).filter_map(|pid| proc_fs::target(*pid)) {
         let _ = rustix::process::kill_process_group(group, Signal::KILL);
     }
-    until_quiet(|| kill_all(id, groups, &mut clients, false));
+    until_quiet(|| kill_all(ledger, &mut clients, false));
     if clients.is_empty() {
         return;
     }
     let mut ids = remove_all(&clients);
-    until_quiet(|| kill_all(id, groups, &mut clients, true));
+    until_quiet(|| kill_all(ledger, &mut clients, true));
     ids.extend(remove_all(&clients));
     // A container that was removed while it started may run on without the engine's knowledge.
     let mut living = proc_fs::everyone();
@@ -127,14 +155,14 @@ fn with_descendants(living: &[proc_fs::Stat], mut pids: BTreeSet<u32>) -> BTreeS
 /// Kills every living process that carries the sidecar's mark or is in one of its groups, and all
 /// their descendants; says whether there was one. Notes which of them are clients of containers, and
 /// kills these and what they are at work with only `with_clients`.
-fn kill_all(id: &str, groups: &BTreeSet<u32>, clients: &mut Clients, with_clients: bool) -> bool {
+fn kill_all(ledger: &Ledger, clients: &mut Clients, with_clients: bool) -> bool {
     let me = std::process::id();
     let mut living = proc_fs::everyone();
     living.retain(|stat| !stat.dead && stat.pid > 1 && stat.pid != me);
-    let ours = |stat: &proc_fs::Stat| groups.contains(&stat.group) || marked(stat.pid, id);
+    let ours = |stat: &proc_fs::Stat| ledger.groups.contains(&stat.group) || ledger.marks(stat.pid);
     let mut condemned = with_descendants(&living, living.iter().filter(|stat| ours(stat)).map(|stat| stat.pid).collect());
     if !with_clients {
-        clients.extend(condemned.iter().filter_map(|pid| Some((*pid, orphan(*pid, id)?))));
+        clients.extend(condemned.iter().filter_map(|pid| Some((*pid, orphan(*pid, &ledger.id)?))));
         for spared in with_descendants(&living, clients.keys().copied().collect()) {
             condemned.remove(&spared);
         }
@@ -143,10 +171,4 @@ fn kill_all(id: &str, groups: &BTreeSet<u32>, clients: &mut Clients, with_client
         let _ = rustix::process::kill_process(pid, Signal::KILL);
     }
     !condemned.is_empty()
-}
-
-/// Whether a process carries a mark of the sidecar `id`.
-fn marked(pid: u32, id: &str) -> bool {
-    let marker = proc_fs::env_of(pid, MARKER);
-    marker.is_some_and(|marker| marker.split(',').any(|mark| mark.split('.').next() == Some(id)))
 }

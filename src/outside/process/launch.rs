@@ -12,17 +12,18 @@ use std::time::Duration;
 use nix::sched::CloneFlags;
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::binaries::Binaries;
 use super::browser::Calls;
 use super::child::Child;
+use super::confine::confine;
 use super::container::Container;
 use super::environment::Environment;
 use super::family::Family;
 use super::guard::{Guard, GuardCommand};
+use super::inherit;
 use super::leader::Leader;
-use super::proc_fs;
+use super::proc_fs::Stat;
 use super::resolve::{self, Place};
 use super::spec::LaunchSpec;
 use super::stdio::Stdio;
@@ -43,10 +44,13 @@ pub struct Launcher {
     guard: Guard,
     home: Home,
     binaries: Binaries,
+    /// Without it calls for a browser are not noticed, and open nothing all the same.
+    calls: Option<Arc<Calls>>,
 }
 
 impl Launcher {
-    /// Makes this process the reaper of its descendants, gives this thread a working directory of its
+    /// Makes this process the reaper of its descendants, rids it of what servers are not to inherit (ignored
+    /// and blocked signals, descriptors above 2), gives this thread a working directory of its
     /// own where that is allowed, and starts the guard.
     ///
     /// # Errors
@@ -55,9 +59,10 @@ impl Launcher {
     /// is tried again at each launch: see [`Launcher::guard_running`].
     pub fn start(guard: GuardCommand) -> io::Result<Launcher> {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
-        keep_zombies()?;
+        inherit::shed()?;
         let family = Arc::new(Family::new()?);
-        let launcher = Launcher { family, guard: Guard::new(guard), home: Home::new(), binaries: Binaries::default() };
+        let calls = Calls::new(family.id()).ok().map(Arc::new);
+        let launcher = Launcher { family, guard: Guard::new(guard), home: Home::new(), binaries: Binaries::default(), calls };
         let _ = launcher.guard_running();
         Ok(launcher)
     }
@@ -91,32 +96,38 @@ impl Launcher {
         let place = Place::new(cwd, &path, &self.binaries);
         let program = place.resolve(&spec.command)?;
         let stdio = Stdio::new(spec.stdio).map_err(resolve::resources)?;
-        let mark = self.family.next_mark();
-        let container = Container::of(&spec.command, &spec.args, &mark);
+        let mark = self.family.next_mark(spec.leftovers);
+        let container = Container::of(&spec.command, &spec.args, &mark.text);
         let labelled = container.as_ref().map(|container| container.labelled(&spec.args));
         let mut command = Command::new(&program);
         command.arg0(&spec.command).args(labelled.as_ref().unwrap_or(&spec.args)).process_group(0);
-        environment.apply(&mut command, &self.family.marker(&mark));
-        // Without it a call is not noticed, and opens nothing all the same.
-        let calls = Calls::new(&mark).ok();
+        environment.apply(&mut command, &self.family.marker(&mark.text));
         let [stdin, stdout, stderr] = stdio.theirs;
         command.stdin(stdin).stdout(stdout).stderr(stderr);
         if cwd.is_some() && self.home.forks() && place.is_no_program(&program) {
             return Err(place.explain(Errno::NOEXEC, &spec.command, &program));
         }
-        let leader = self.home.spawn(command, cwd).map_err(|error| match Errno::from_io_error(&error) {
-            Some(errno) => place.explain(errno, &spec.command, &program),
-            // A NUL byte in an argument.
-            None => LaunchError::Failed { error: error.to_string() },
-        })?;
-        let tree = Tree::new(Arc::clone(&self.family), leader, mark);
-        Child::new(stdio.ours, spec.stdio, tree, container, calls)
+        let slot = self.family.enrol(&mark);
+        let leader = match self.home.spawn(command, cwd) {
+            Ok(leader) => leader,
+            Err(error) => {
+                self.family.leave(slot);
+                return Err(match Errno::from_io_error(&error) {
+                    Some(errno) => place.explain(errno, &spec.command, &program),
+                    // A NUL byte in an argument.
+                    None => LaunchError::Failed { error: error.to_string() },
+                });
+            }
+        };
+        confine(leader.pid(), &spec.resources);
+        let tree = Tree::new(Arc::clone(&self.family), leader, slot, mark);
+        Child::new(stdio.ours, spec.stdio, tree, container, self.calls.clone())
             .map_err(|error| resolve::resources(Errno::from_io_error(&error).unwrap_or(Errno::NOMEM)))
     }
 
-    /// Whether a process group is that of something which this launcher has running.
-    pub(in crate::outside) fn leads(&self, group: u32) -> bool {
-        self.family.leads(group)
+    /// Whether a process is of something which this launcher has running, or left alone.
+    pub(in crate::outside) fn knows(&self, stat: &Stat) -> bool {
+        self.family.leads(stat.group) || self.family.spares(stat.pid)
     }
 
     /// Reaps adopted orphans that have died and belong to no server that is being probed. Worth a call
@@ -130,21 +141,6 @@ impl Drop for Launcher {
     fn drop(&mut self) {
         self.guard.dismiss(self.family.is_empty());
     }
-}
-
-/// A process that was started with SIGCHLD ignored has no zombies (sigaction(2)): their statuses are
-/// lost, and their numbers anybody's. Any handler will do, and the runtime's stays for good.
-fn keep_zombies() -> io::Result<()> {
-    if proc_fs::ignores_children() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-        let inside = runtime.enter();
-        let handled = signal(SignalKind::child()).map(drop);
-        drop(inside);
-        // Dropped, it would panic where we are in another one.
-        runtime.shutdown_background();
-        handled?;
-    }
-    Ok(())
 }
 
 /// The working directory of the launching thread.

@@ -51,6 +51,10 @@ impl Leader {
         self.pid.as_raw_nonzero().get().cast_unsigned()
     }
 
+    pub(super) fn pid(&self) -> Pid {
+        self.pid
+    }
+
     /// Signals its whole group, and itself if it has left that (`setpgid`). The number is its own, as
     /// a process' and as a group's, as long as it is not reaped.
     pub(super) fn signal_group(&self, signal: Signal) -> Result<(), Errno> {
@@ -59,6 +63,11 @@ impl Leader {
             Ok(now) if now != self.pid => rustix::process::kill_process(self.pid, signal.into()),
             Ok(_) | Err(_) => group,
         }
+    }
+
+    /// Signals it, and nobody else of its group.
+    pub(super) fn signal_alone(&self, signal: Signal) -> Result<(), Errno> {
+        rustix::process::kill_process(self.pid, signal.into())
     }
 
     /// Waits for its end, and leaves it a zombie.

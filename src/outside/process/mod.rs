@@ -7,9 +7,11 @@
 //! binaries     files known to have no such line, so that they are not read each time
 //! format       the first bytes of that file: its `#!` line, the loader that an ELF asks for
 //! stdio        the three pipes (or socket pairs) between us and the server
+//! inherit      what was handed on to us, and no server is to get
 //! launch       Launcher: one on the thread that launches, the only place that starts a process
 //! child        Child: the three streams and the exit, all of it usable from one select!
 //! browser      what the server gets for a browser, and who is told when it calls it
+//! confine      what the server may take
 //! leader       the launched process itself: waited for, signalled, reaped; never left a zombie
 //! family       all that this sidecar has launched: whose is a process that turns up?
 //! container    servers run by docker, podman, nerdctl: labelled, found again, removed
@@ -32,12 +34,14 @@
 mod binaries;
 mod browser;
 mod child;
+mod confine;
 mod container;
 pub(in crate::outside) mod environment;
 mod family;
 mod format;
 mod guard;
 mod guarding;
+mod inherit;
 pub(in crate::outside) mod kin;
 mod launch;
 mod leader;

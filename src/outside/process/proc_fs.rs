@@ -27,6 +27,7 @@ pub(in crate::outside) struct Stat {
     /// In clock ticks after boot: with the pid, it names a process for good.
     pub(in crate::outside) started: u64,
     pub(in crate::outside) dead: bool,
+    threads: u32,
 }
 
 /// Reads a whole small file.
@@ -74,6 +75,7 @@ fn parse_stat(line: &[u8]) -> Option<Stat> {
         group: fields.get(2)?.parse().ok()?,
         started: fields.get(19)?.parse().ok()?,
         dead,
+        threads,
     })
 }
 
@@ -86,6 +88,11 @@ pub(super) fn parse_pids(list: &[u8]) -> Vec<u32> {
 /// The living and dead children of a process, of all of its threads.
 pub(super) fn children(pid: u32) -> Vec<u32> {
     numbered(&format!("/proc/{pid}/task")).flat_map(|thread| children_of_thread(pid, thread)).collect()
+}
+
+/// The same for a process of which more is known: most have one thread, and no list of them is read.
+pub(super) fn children_of(stat: &Stat) -> Vec<u32> {
+    if stat.threads == 1 { children_of_thread(stat.pid, stat.pid) } else { children(stat.pid) }
 }
 
 /// The children that one thread has, or that it inherited from one that ended.
@@ -126,6 +133,29 @@ fn parse_status(status: &[u8]) -> Option<(u64, u32)> {
     Some((field("VmHWM:")? * 1024, u32::try_from(field("Threads:")?).ok()?))
 }
 
+/// Resident memory in bytes, what it shares with others included (/proc/PID/statm).
+pub(super) fn resident(pid: u32) -> Option<u64> {
+    parse_statm(&read(&format!("/proc/{pid}/statm")).ok()?)
+}
+
+fn parse_statm(statm: &[u8]) -> Option<u64> {
+    let pages: u64 = std::str::from_utf8(statm).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * rustix::param::page_size() as u64)
+}
+
+/// Resident memory in bytes, of what is shared by so many only so great a part (`Pss` of
+/// /proc/PID/smaps_rollup). `None` also for a process of which we may not see that: one that has changed its
+/// user.
+pub(super) fn proportional(pid: u32) -> Option<u64> {
+    parse_rollup(&read(&format!("/proc/{pid}/smaps_rollup")).ok()?)
+}
+
+fn parse_rollup(rollup: &[u8]) -> Option<u64> {
+    let rollup = std::str::from_utf8(rollup).ok()?;
+    let pss = rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+    Some(pss.split_ascii_whitespace().next()?.parse::<u64>().ok()? * 1024)
+}
+
 /// How long a process' main thread was ready to run and had to wait for a core, since its start
 /// (`Documentation/scheduler/sched-stats.rst`, /proc/PID/schedstat).
 pub(super) fn queued(pid: u32) -> Option<Duration> {
@@ -137,15 +167,16 @@ fn parse_schedstat(schedstat: &[u8]) -> Option<Duration> {
     text.split_ascii_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
 }
 
-/// Whether we ignore SIGCHLD, as whoever started us had us do.
-pub(super) fn ignores_children() -> bool {
-    read("/proc/self/status").is_ok_and(|status| parse_ignored(&status).is_some_and(|mask| mask & (1 << 16) != 0))
+/// The signals that we ignore, by their numbers.
+pub(super) fn ignored_signals() -> Vec<i32> {
+    read("/proc/self/status").ok().and_then(|status| parse_ignored(&status)).unwrap_or_default()
 }
 
-fn parse_ignored(status: &[u8]) -> Option<u64> {
+fn parse_ignored(status: &[u8]) -> Option<Vec<i32>> {
     let status = String::from_utf8_lossy(status);
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
-    u64::from_str_radix(mask.trim(), 16).ok()
+    let mask = u64::from_str_radix(mask.trim(), 16).ok()?;
+    Some((1..=64).filter(|number| mask & (1 << (number - 1)) != 0).collect())
 }
 
 /// The value of an environment variable as it was at the process' last exec. `None` also where we
@@ -198,16 +229,25 @@ mod tests {
         let (peak, threads) = peak_memory(me).unwrap();
         assert!(peak > 100_000 && threads >= 1);
         assert!(everyone().iter().any(|other| other.pid == me));
+        let (resident, share) = (resident(me).unwrap(), proportional(me).unwrap());
+        assert!(share > 100_000 && share <= peak && resident <= peak * 2, "{share} {resident} {peak}");
         assert_eq!(env_of(me, "NO_SUCH_NAME"), None);
         let path = std::env::var("PATH").ok();
         assert_eq!(env_of(me, "PATH"), path);
     }
 
     #[test]
-    fn sigchld_is_signal_17() {
-        assert_eq!(parse_ignored(b"SigBlk:\t0\nSigIgn:\t0000000000010000\nSigCgt:\t0\n"), Some(1 << 16));
+    fn ignored_signals_are_read_from_their_mask() {
+        assert_eq!(parse_ignored(b"SigBlk:\t0\nSigIgn:\t8000000000010001\nSigCgt:\t0\n"), Some(vec![1, 17, 64]));
         assert_eq!(parse_ignored(b""), None);
-        assert!(!ignores_children());
+        assert!(!ignored_signals().contains(&17));
+    }
+
+    #[test]
+    fn memory_is_read_in_bytes() {
+        assert_eq!(parse_statm(b"7 3 2 1 0 4 0\n"), Some(3 * rustix::param::page_size() as u64));
+        assert_eq!(parse_rollup(b"00400000-7ff rw [rollup]\nRss:  2000 kB\nPss:  1000 kB\nPss_Dirty: 1 kB\n"), Some(1_024_000));
+        assert_eq!((parse_statm(b""), parse_rollup(b"")), (None, None));
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! What is left has come to us, the subreaper, or descends from something that has. So in the usual
 //! case one read of the list of adopted processes says that nothing is.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,10 +16,11 @@ use parking_lot::Mutex;
 use rustix::process::{PidfdFlags, Signal as Number};
 use tokio::time::{sleep, timeout};
 
-use super::family::{self, Family, Owner, Slot};
+use super::family::{self, Family, Mark, Owner, Slot};
 use super::leader::{Leader, Signal};
 use super::proc_fs::{self, Stat};
-use crate::probe::{Leftover, Swept, Usage};
+use super::spec::Resources;
+use crate::probe::{Excess, Leftover, Swept, Usage};
 use crate::words::printable;
 
 /// How long what is left may take to end by itself: a helper that sees its own end-of-file at the
@@ -33,6 +35,8 @@ const LINGER_PAUSE: Duration = ms(25);
 const MOST_TERM: Duration = Duration::from_secs(1);
 /// How long the dying may take to be dead.
 const MOST_KILL: Duration = Duration::from_secs(2);
+/// The same where the whole tree is ended: it may be one that multiplies.
+const MOST_END: Duration = Duration::from_secs(10);
 /// So many looks go without a pause while something new may still be born.
 const HASTE: u32 = 16;
 /// More processes than this are not walked through in one look.
@@ -47,7 +51,7 @@ pub(super) struct Tree {
     family: Arc<Family>,
     leader: Leader,
     slot: Option<Slot>,
-    mark: String,
+    mark: Mark,
     cpu: Duration,
     seen: Mutex<Seen>,
     lingers: bool,
@@ -62,9 +66,10 @@ struct Seen {
 }
 
 impl Tree {
-    pub(super) fn new(family: Arc<Family>, leader: Leader, mark: String) -> Tree {
-        let slot = Some(family.enrol(leader.id()));
-        Tree { family, leader, slot, mark, cpu: Duration::ZERO, seen: Mutex::default(), lingers: false }
+    /// `slot` is where it was enrolled.
+    pub(super) fn new(family: Arc<Family>, leader: Leader, slot: Slot, mark: Mark) -> Tree {
+        family.set_leader(&slot, leader.id());
+        Tree { family, leader, slot: Some(slot), mark, cpu: Duration::ZERO, seen: Mutex::default(), lingers: false }
     }
 
     /// What is left is given much longer to end by itself.
@@ -74,6 +79,11 @@ impl Tree {
 
     pub(super) fn leader(&self) -> &Leader {
         &self.leader
+    }
+
+    /// By which what is in it can be told.
+    pub(super) fn mark(&self) -> &str {
+        &self.mark.text
     }
 
     /// Has the guard end its group should we be killed. Its marker tells the guard of it anyway, unless
@@ -103,6 +113,29 @@ impl Tree {
         seen.peak = seen.peak.max(Some(sum));
     }
 
+    /// Notes who the members are, where an orphan without a marker could be somebody else's.
+    pub(super) fn note(&self) {
+        if self.family.adopts_only_ours() && self.family.others(self.leader.id()).is_empty() {
+            return;
+        }
+        let mut members = Vec::new();
+        if let Some(leader) = proc_fs::stat(self.leader.id()) {
+            self.walk(leader, &mut members, MOST);
+        }
+        self.seen.lock().members = members.iter().skip(1).map(|stat| (stat.pid, stat.started)).collect();
+    }
+
+    /// What of `limits` it has too much of at this moment.
+    pub(super) fn excess(&self, limits: &Resources) -> Option<Excess> {
+        let mut members = Vec::new();
+        let adopted = self.family.adopted().into_iter().filter_map(proc_fs::stat).filter(|stat| self.owns(stat));
+        let leader = proc_fs::stat(self.leader.id());
+        for root in leader.into_iter().chain(adopted).filter(|stat| !stat.dead) {
+            self.walk(root, &mut members, limits.most_counted(MOST));
+        }
+        limits.excess(&members)
+    }
+
     /// How long the one among leader and members, as noted by [`measure`](Tree::measure), that had to
     /// wait longest for a core did so.
     pub(super) fn queued(&self) -> Duration {
@@ -114,7 +147,10 @@ impl Tree {
     /// See [`Child::sweep`](super::Child::sweep).
     pub(super) async fn sweep(mut self, term_grace: Duration) -> (Swept, Usage) {
         let (mut swept, left) = self.find().await;
-        if !left.is_empty() {
+        if self.mark.spares {
+            self.family.spare(&left);
+            swept.spared = !left.is_empty();
+        } else if !left.is_empty() {
             let _ = timeout(term_grace.min(MOST_TERM), self.ask(left)).await;
             let _ = timeout(MOST_KILL, self.kill()).await;
             swept.survivors = self.look().iter().map(leftover).collect();
@@ -122,9 +158,14 @@ impl Tree {
         self.close(swept)
     }
 
-    /// See [`Child::survey`](super::Child::survey).
-    pub(super) async fn survey(mut self) -> (Swept, Usage) {
-        let (swept, _) = self.find().await;
+    /// See [`Child::end`](super::Child::end).
+    pub(super) async fn end(mut self) -> (Swept, Usage) {
+        self.end_leader().await;
+        let _ = timeout(MOST_END, self.kill()).await;
+        let left = self.look();
+        // What was killed with the server has not outlived it.
+        let mut swept = self.told(&left);
+        swept.survivors = left.iter().map(leftover).collect();
         self.close(swept)
     }
 
@@ -139,7 +180,6 @@ impl Tree {
     /// Waits for what is just ending, and finds the rest.
     async fn find(&mut self) -> (Swept, Vec<Stat>) {
         self.end_leader().await;
-        let mut swept = Swept::default();
         let mut left = self.look();
         let longer = std::iter::repeat_n(LINGER_PAUSE, if self.lingers { LINGER } else { 0 });
         for pause in GRACE.into_iter().chain(longer) {
@@ -149,11 +189,16 @@ impl Tree {
             sleep(pause).await;
             left = self.look();
         }
-        for stat in &left {
+        (self.told(&left), left)
+    }
+
+    fn told(&self, left: &[Stat]) -> Swept {
+        let mut swept = Swept::default();
+        for stat in left {
             let place = if self.in_group(stat) { &mut swept.in_group } else { &mut swept.escaped };
             place.push(leftover(stat));
         }
-        (swept, left)
+        swept
     }
 
     /// Lets go of the leader, and adds up.
@@ -184,18 +229,57 @@ impl Tree {
 
     /// Sends SIGKILL until all are gone, those too that are born meanwhile.
     async fn kill(&mut self) {
+        let mut others = BTreeSet::new();
         for look in 0u32.. {
-            let left = self.look();
-            if left.is_empty() {
+            if !self.cull(&mut others) {
                 return;
             }
-            self.signal(&left, Signal::Kill);
             if look < HASTE {
                 tokio::task::yield_now().await;
             } else {
                 sleep(ms(1)).await;
             }
         }
+    }
+
+    /// Kills what has come to us of the tree, and reaps what of it is dead; says whether something lived.
+    /// Descendants come to us when their parents die. Who is of another tree is noted in `others`.
+    ///
+    /// Some multiply, and have more of the cores than we do, so nothing is read of any before all are kept
+    /// from going on.
+    fn cull(&mut self, others: &mut BTreeSet<u32>) -> bool {
+        let send = |pid: u32, signal| proc_fs::target(pid).map(|pid| rustix::process::kill_process(pid, signal));
+        let only = self.family.has_only(self.leader.id());
+        let all: Vec<u32> = self.family.adopted().into_iter().filter(|pid| !others.contains(pid)).collect();
+        let _ = self.leader.signal_group(Signal::Kill);
+        // They are children of ours, so each number is its own until it is reaped.
+        for pid in &all {
+            send(*pid, if only { Number::KILL } else { Number::STOP });
+        }
+        let mut lived = false;
+        for pid in all {
+            if only {
+                let (gone, cpu) = counted(|| family::reap(pid));
+                self.cpu += cpu;
+                lived |= !gone;
+                continue;
+            }
+            let owner = self.family.owner(pid, &self.mark.text);
+            let stat = if owner == Owner::Asked { None } else { proc_fs::stat(pid) };
+            if let Some(dead) = stat.as_ref().filter(|stat| stat.dead) {
+                self.bury(dead);
+            } else if owner == Owner::Asked || stat.is_some_and(|stat| self.owns(&stat)) {
+                send(pid, Number::KILL);
+                lived = true;
+            } else {
+                send(pid, Number::CONT);
+                // One that is being executed has no environment for a moment.
+                if owner == Owner::Another {
+                    others.insert(pid);
+                }
+            }
+        }
+        lived
     }
 
     /// Signals the group if one of `left` is in it, and each of the others.
@@ -232,7 +316,7 @@ impl Tree {
             if stat.dead {
                 self.bury(&stat);
             } else if self.owns(&stat) {
-                self.walk(stat, &mut living);
+                self.walk(stat, &mut living, MOST);
             }
         }
         let members = living.iter().map(|stat| (stat.pid, stat.started));
@@ -242,13 +326,13 @@ impl Tree {
         living
     }
 
-    /// `root` and its living descendants.
-    fn walk(&self, root: Stat, living: &mut Vec<Stat>) {
+    /// `root` and its living descendants, as long as they are not more than `most`.
+    fn walk(&self, root: Stat, living: &mut Vec<Stat>, most: usize) {
         let mut next = vec![root];
         while let Some(stat) = next.pop()
-            && living.len() < MOST
+            && living.len() < most
         {
-            next.extend(proc_fs::children(stat.pid).into_iter().filter_map(proc_fs::stat).filter(|stat| !stat.dead));
+            next.extend(proc_fs::children_of(&stat).into_iter().filter_map(proc_fs::stat).filter(|stat| !stat.dead));
             living.push(stat);
         }
     }
@@ -258,12 +342,14 @@ impl Tree {
         if self.in_group(stat) || self.knows(stat) {
             return true;
         }
-        match self.family.owner(stat, &self.mark) {
+        match self.family.owner(stat.pid, &self.mark.text) {
             Owner::Asked => true,
             Owner::Another => false,
+            // Older than every other tree that there is: then it can be of no other.
             Owner::Unknown => {
-                let after = |leader: Stat| stat.started >= leader.started;
-                self.family.only_one() && proc_fs::stat(self.leader.id()).is_some_and(after)
+                let started = |leader: u32| proc_fs::stat(leader).map(|leader| leader.started);
+                let of_no_other = || self.family.others(self.leader.id()).into_iter().all(|other| started(other).is_none_or(|s| s > stat.started));
+                self.family.adopts_only_ours() && started(self.leader.id()).is_some_and(|s| s <= stat.started) && of_no_other()
             }
         }
     }
@@ -288,7 +374,7 @@ impl Tree {
             self.family.abandon(slot);
             return false;
         }
-        if self.family.is_blind() {
+        if self.family.is_blind() && !self.mark.spares {
             let _ = self.leader.signal_group(Signal::Kill);
         }
         self.family.unguard(&slot);
@@ -307,9 +393,9 @@ impl Drop for Tree {
         if self.slot.is_none() {
             return;
         }
-        let _ = self.leader.signal_group(Signal::Kill);
+        let _ = if self.mark.spares { self.leader.signal_alone(Signal::Kill) } else { self.leader.signal_group(Signal::Kill) };
         for _ in 0..50 {
-            let left = self.look();
+            let left = if self.mark.spares { Vec::new() } else { self.look() };
             if left.is_empty() && self.leader.seen_dead().is_some() {
                 break;
             }

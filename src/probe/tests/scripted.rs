@@ -1,5 +1,6 @@
 //! The machine against servers of every manner, each in virtual time.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -619,4 +620,32 @@ fn secrets_do_not_get_into_what_is_kept() {
     let redactor = crate::words::Redactor::new([b"hunter2secret".as_slice()]);
     let o = probe(Plan { redactor: std::sync::Arc::new(redactor), ..Plan::new() }, || Box::new(Leaky));
     assert!(!format!("{o:?}").contains("hunter2"));
+}
+
+#[test]
+fn a_server_that_took_too_much_is_killed_at_once_and_tried_in_no_other_way() {
+    let excess = Excess { of: Taken::Memory, figure: 9, limit: 8, processes: 1 };
+    let at = |n| At::after(ms(n));
+    let plan = Arc::new(Plan::new());
+    let mut machine = Machine::new(Arc::clone(&plan), At::START);
+    let mut tape = Tape::new(Arc::clone(&plan.redactor));
+    let mut done = Vec::new();
+    let inputs = [Input::Spawned, Input::TookTooMuch(excess), Input::Exited(Exit::Signal(9)), Input::Swept(Swept::default(), Usage::default())];
+    for (n, input) in (1..).zip(inputs) {
+        tape.input(at(n), &input);
+        machine.handle(at(n), input);
+        done.extend(std::iter::from_fn(|| machine.poll()));
+    }
+    assert!(matches!(done[..], [Effect::Spawn, Effect::Write(_), Effect::CloseStdin, Effect::Kill, Effect::Sweep]), "{done:?}");
+    let recording = Recording::new("s".to_owned(), String::new(), Plan::clone(&plan), Peers::default(), tape);
+    let replayed = Recording::from_lines(&recording.to_lines()).unwrap().replay();
+    for observation in [machine.into_observation(), replayed] {
+        let [launch] = &observation.launches[..] else { panic!("{:?}", observation.launches) };
+        assert!(
+            matches!(&launch.seen[..], [Seen { what: What::TookTooMuch(seen), phase: Phase::Handshake, .. }] if *seen == excess),
+            "{:?}",
+            launch.seen
+        );
+        assert_eq!(launch.end.as_ref().unwrap().by, EndedBy::Sigkill);
+    }
 }

@@ -1,0 +1,449 @@
+//! What a server may take, what becomes of what it leaves, and what it does not inherit: real processes.
+//!
+//! Who adopts orphans is one for a whole process, so each test runs in a process of its own, as those of
+//! `process.rs` do: this binary again, for that one test.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests run programs, read clocks and panic")]
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use stdiowatch::judge::{Reason, Report, Rules, Verdict};
+use stdiowatch::outside::process::{GuardCommand, LaunchSpec, Launcher, Leftovers, Resources};
+use stdiowatch::probe::EndedBy;
+use stdiowatch::protocol::Era;
+use stdiowatch::running::{Job, Known, Launchpad, Onlooker, Watched};
+use stdiowatch::words::ServerName;
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+
+/// Says to this binary that it is to run a test, and not to launch itself for it.
+const ALONE: &str = "STDIOWATCH_TEST_ALONE";
+/// Longer than anything takes that works.
+const LONG: Duration = Duration::from_secs(20);
+/// What a helper does that bothers nobody.
+const QUIET: &str = "</dev/null >/dev/null 2>&1";
+
+fn guard() -> GuardCommand {
+    GuardCommand::new(env!("CARGO_BIN_EXE_stdiowatch"), ["guard"])
+}
+
+/// Runs `body` in a process of its own.
+fn alone(test: &str, body: impl FnOnce()) {
+    if std::env::var_os(ALONE).is_some() {
+        return body();
+    }
+    passes(again(test));
+}
+
+fn again(test: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--nocapture", "--test-threads=1"]).env(ALONE, "1");
+    command
+}
+
+/// Runs one test of this binary, in a way of its own.
+fn passes(mut command: Command) {
+    let output = command.env(ALONE, "1").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+}
+
+fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// The sidecar, as far as it is needed to probe.
+struct Sidecar {
+    launchpad: Launchpad,
+    runtime: Runtime,
+    _stop: watch::Sender<bool>,
+}
+
+impl Sidecar {
+    fn start() -> Sidecar {
+        let (stop, stopped) = watch::channel(false);
+        Sidecar { launchpad: Launchpad::start(guard(), stopped).unwrap(), runtime: runtime(), _stop: stop }
+    }
+
+    /// Probes what `script` starts, where `$LIAR` is a server.
+    fn probe(&self, script: &str, leftovers: Leftovers, resources: Resources) -> Report {
+        let spec = LaunchSpec { leftovers, resources, ..sh(script) };
+        let mut server = Watched::new(ServerName::new("s").unwrap(), spec, Duration::from_secs(60));
+        server.times.startup = Duration::from_secs(10);
+        server.times.eof_grace = Duration::from_millis(500);
+        server.times.term_grace = Duration::from_millis(500);
+        let job = Job {
+            name: server.name.clone(),
+            spec: Arc::clone(&server.spec),
+            plan: server.plan(Known { era: Some(Era::Legacy), launched: true, ..Known::default() }, false),
+            rules: Arc::new(Rules::default()),
+            accepted: None,
+            record: false,
+            coexists: false,
+            onlooker: Onlooker::default(),
+        };
+        self.runtime.block_on(self.launchpad.probe(job)).unwrap().report
+    }
+
+    fn limited(&self, script: &str, resources: Resources) -> Report {
+        self.probe(script, Leftovers::Kill, resources)
+    }
+}
+
+fn sh(script: &str) -> LaunchSpec {
+    let env = vec![("LIAR".to_owned(), liar())];
+    LaunchSpec { command: "/bin/sh".to_owned(), args: vec!["-c".to_owned(), script.to_owned()], env, ..LaunchSpec::default() }
+}
+
+/// The example server: cargo builds it for the tests.
+fn liar() -> String {
+    let program = Path::new(env!("CARGO_BIN_EXE_stdiowatch")).with_file_name("examples").join("liar");
+    assert!(program.exists(), "cargo build --examples makes {}", program.display());
+    program.to_str().unwrap().to_owned()
+}
+
+fn memory(mib: u64) -> Resources {
+    Resources { memory: Some(mib << 20), ..Resources::default() }
+}
+
+fn processes(most: u64) -> Resources {
+    Resources { processes: Some(most), ..Resources::default() }
+}
+
+fn codes(report: &Report) -> Vec<&'static str> {
+    report.findings.iter().map(|f| f.code).collect()
+}
+
+/// What a launcher's thread and the main one have for children, and these in turn, if they live.
+fn descendants(pid: u32) -> Vec<u32> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    let own: Vec<u32> = lists.flat_map(|list| list.split_whitespace().map(|pid| pid.parse().unwrap()).collect::<Vec<_>>()).collect();
+    own.iter().flat_map(|pid| descendants(*pid)).chain(own.iter().copied().filter(|pid| lives(*pid))).collect()
+}
+
+/// The guard aside, nothing that we have started lives: within a moment, as what has come to us dies last.
+fn nothing_is_left() {
+    let left: Vec<String> = descendants(std::process::id()).into_iter().map(name).filter(|name| name != "mcp-guard").collect();
+    assert_eq!(left, Vec::<String>::new());
+}
+
+fn name(pid: u32) -> String {
+    fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim().to_owned()
+}
+
+fn lives(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
+fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !done() {
+        assert!(begun.elapsed() < LONG, "never: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn kill(pid: u32) {
+    let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+}
+
+/// The pids that are named in some finding's evidence.
+fn told(report: &Report, code: &str) -> Vec<u32> {
+    let evidence = report.findings.iter().filter(|f| f.code == code).map(|f| f.evidence.as_str());
+    let words = evidence.flat_map(|evidence| evidence.split("(pid ").skip(1));
+    words.map(|word| word.split(')').next().unwrap().parse().unwrap()).collect()
+}
+
+/// Killed over a limit, told as that, and as nothing else that weighs.
+fn is_over(report: &Report, code: &str) {
+    let heavy: Vec<_> = report.findings.iter().filter(|f| f.severity.as_str() == "fail").map(|f| f.code).collect();
+    assert_eq!(heavy, [code], "{report:#?}");
+    assert_eq!((report.verdict, report.reason), (Verdict::Fail, Some(Reason::Policy)));
+    assert_eq!(report.shutdown.as_ref().unwrap().ended_by, EndedBy::Sigkill, "{report:#?}");
+    assert!(!codes(report).contains(&"shutdown.needed_kill"));
+    nothing_is_left();
+}
+
+// What it may take.
+
+#[test]
+fn a_server_with_too_much_memory_is_killed() {
+    alone("a_server_with_too_much_memory_is_killed", || {
+        let sidecar = Sidecar::start();
+        let sound = sidecar.limited("exec $LIAR 'take 20'", memory(400));
+        assert_eq!((sound.verdict, codes(&sound)), (Verdict::Pass, vec![]));
+        // At its start; in a request, of which that phase is told; in a helper that has left its group.
+        let start = sidecar.limited("exec $LIAR 'take 80\nhang'", memory(40));
+        is_over(&start, "limit.memory");
+        assert_eq!(start.findings[0].phase.as_str(), "handshake");
+        assert!(start.findings[0].message.ends_with(" MiB resident, with a limit of 40.0 MiB"), "{:?}", start.findings[0]);
+        let list = sidecar.limited("exec $LIAR 'before tools/list: take 80'", memory(40));
+        is_over(&list, "limit.memory");
+        assert_eq!(list.findings[0].phase.as_str(), "list");
+        let helper = sidecar.limited(&format!("setsid $LIAR 'take 80\nhang' {QUIET} & exec $LIAR 'before tools/list: hang'"), memory(40));
+        is_over(&helper, "limit.memory");
+        assert!(helper.findings[0].message.contains(" processes of the server had "), "{:?}", helper.findings[0]);
+        let end = sidecar.limited("exec $LIAR 'on eof: take 80\non eof: hang'", memory(40));
+        is_over(&end, "limit.memory");
+        assert_eq!(end.findings[0].phase.as_str(), "shutdown");
+    });
+}
+
+#[test]
+fn memory_that_forks_share_counts_once() {
+    alone("memory_that_forks_share_counts_once", || {
+        let sidecar = Sidecar::start();
+        // Eight shells with the same 8 MiB, some 64 MiB in plain sum.
+        let fork = format!("(read never <&3) {QUIET} &");
+        let script = format!(
+            "exec 3<&0; x=$(head -c 8388608 /dev/zero | tr '\\0' x); {} exec 3<&-; exec $LIAR 'before tools/list: sleep 300ms'",
+            fork.repeat(8)
+        );
+        let shared = sidecar.limited(&script, memory(50));
+        assert!(!codes(&shared).contains(&"limit.memory"), "{shared:#?}");
+        is_over(&sidecar.limited(&script, memory(8)), "limit.memory");
+    });
+}
+
+#[test]
+fn a_server_with_too_many_processes_is_killed() {
+    alone("a_server_with_too_many_processes_is_killed", || {
+        let sidecar = Sidecar::start();
+        let some = format!("sleep 100 {QUIET} & setsid sleep 100 {QUIET} & exec $LIAR 'before tools/list: sleep 300ms'");
+        let sound = sidecar.limited(&some, processes(3));
+        assert_eq!(codes(&sound), ["shutdown.left_group", "shutdown.left_escaped"]);
+        let over = sidecar.limited(&some, processes(2));
+        is_over(&over, "limit.processes");
+        assert_eq!(over.findings[0].message, "the server had 3 processes or more, with a limit of 2");
+        // Those too whose parents are gone.
+        let orphans = format!("(setsid sleep 100 {QUIET} &); (setsid sleep 100 {QUIET} &); exec $LIAR hang");
+        is_over(&sidecar.limited(&orphans, processes(2)), "limit.processes");
+        // And though they are to be left alone.
+        is_over(&sidecar.probe(&some, Leftovers::Report, processes(2)), "limit.processes");
+    });
+}
+
+/// Doubles, each in a session of its own, up to some thousands if nobody stops it.
+const BOMB: &str = r#"export B='trap "" TERM; if [ $1 -gt 0 ]; then for i in 1 2; do setsid -f sh -c "$B" x $(($1-1)); done; fi; exec sleep 100'; setsid -f sh -c "$B" x 10 </dev/null >/dev/null 2>&1"#;
+
+#[test]
+fn processes_that_multiply_are_ended_over_the_limit() {
+    alone("processes_that_multiply_are_ended_over_the_limit", || {
+        let sidecar = Sidecar::start();
+        let begun = Instant::now();
+        is_over(&sidecar.limited(&format!("{BOMB}; exec $LIAR hang"), processes(20)), "limit.processes");
+        assert!(begun.elapsed() < LONG / 2, "{:?}", begun.elapsed());
+    });
+}
+
+#[test]
+fn processes_that_multiply_are_ended_beside_others() {
+    alone("processes_that_multiply_are_ended_beside_others", || {
+        // Off the main thread, where orphans are.
+        std::thread::spawn(|| {
+            runtime().block_on(async {
+                let launcher = Launcher::start(guard()).unwrap();
+                let mut other = launcher.launch(&sh("exec cat")).unwrap();
+                let child = launcher.launch(&sh(&format!("{BOMB}; exec sleep 100"))).unwrap();
+                until("many", || child.excess(&processes(20)).is_some());
+                let (swept, _) = child.end().await;
+                assert_eq!(swept.survivors, []);
+                let names = || descendants(std::process::id()).into_iter().map(name).filter(|name| name != "mcp-guard").collect::<Vec<_>>();
+                assert_eq!(names(), ["cat"]);
+                other.close_stdin();
+                other.end().await;
+                assert_eq!(names(), Vec::<String>::new());
+            });
+        })
+        .join()
+        .unwrap();
+    });
+}
+
+#[test]
+fn descriptors_and_core_dumps_are_limited_by_the_kernel() {
+    alone("descriptors_and_core_dumps_are_limited_by_the_kernel", || {
+        let said = |resources| output(&LaunchSpec { resources, ..sh("sleep 0.1; sh -c 'ulimit -n; ulimit -Hn; grep core /proc/self/limits'") });
+        let limited = said(Resources { open_files: Some(77), ..Resources::default() });
+        let lines: Vec<&str> = limited.lines().collect();
+        assert_eq!(lines[..2], ["77", "77"]);
+        let core: Vec<&str> = lines[2].split_whitespace().collect();
+        assert!(core[4] == "1" || core[4] == "0", "{core:?}");
+        let own = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+        let free = said(Resources::default());
+        assert_eq!(free.lines().next().unwrap(), own.current.map_or("unlimited".to_owned(), |n| n.to_string()));
+        assert!(free.lines().nth(2).unwrap().split_whitespace().nth(4).unwrap().len() == 1, "{free}");
+        // More than there is cannot be given.
+        let most = said(Resources { open_files: Some(u64::MAX - 1), ..Resources::default() });
+        assert_eq!(most.lines().nth(1).unwrap(), own.maximum.map_or("unlimited".to_owned(), |n| n.to_string()));
+    });
+}
+
+/// All that a program writes to stdout.
+fn output(spec: &LaunchSpec) -> String {
+    let runtime = runtime();
+    runtime.block_on(async {
+        let launcher = Launcher::start(guard()).unwrap();
+        let mut child = launcher.launch(spec).unwrap();
+        child.close_stdin();
+        let (mut said, mut chunk) = (Vec::new(), [0; 4096]);
+        while let Ok(length @ 1..) = child.read_stdout(&mut chunk).await {
+            said.extend_from_slice(&chunk[..length]);
+        }
+        child.exited().await;
+        child.sweep(Duration::from_secs(1)).await;
+        String::from_utf8(said).unwrap()
+    })
+}
+
+// What it leaves.
+
+#[test]
+fn what_is_to_be_left_alone_outlives_probe_and_sidecar() {
+    alone("what_is_to_be_left_alone_outlives_probe_and_sidecar", || {
+        let sidecar = Sidecar::start();
+        let script = format!(
+            "sleep 100 {QUIET} & setsid sleep 100 {QUIET} & env -i setsid /bin/sleep 100 {QUIET} & exec $LIAR 'before initialize: sleep 100ms'"
+        );
+        let mut all = Vec::new();
+        for _ in 0..3 {
+            let report = sidecar.probe(&script, Leftovers::Report, Resources::default());
+            let left = [told(&report, "shutdown.left_group"), told(&report, "shutdown.left_escaped")];
+            assert_eq!((left[0].len(), left[1].len()), (1, 2), "each its own, and no other's: {report:#?}");
+            assert!(report.findings.iter().all(|f| f.evidence.ends_with("; left alone")), "{report:#?}");
+            assert_eq!(report.peers.live, Vec::<u32>::new());
+            all.extend(left.concat());
+            assert!(all.iter().all(|pid| lives(*pid)), "{all:?}");
+        }
+        // A server whose leftovers are ended takes none of them along.
+        let other = sidecar.probe(&format!("setsid sleep 100 {QUIET} & exec $LIAR ''"), Leftovers::Kill, Resources::default());
+        assert_eq!(told(&other, "shutdown.left_escaped").len(), 1);
+        // What dies is reaped; the rest outlives the sidecar.
+        kill(all[0]);
+        until("reaped", || {
+            sidecar.runtime.block_on(sidecar.launchpad.is_alive());
+            !Path::new(&format!("/proc/{}", all[0])).exists()
+        });
+        drop(sidecar);
+        assert!(all[1..].iter().all(|pid| lives(*pid)), "{all:?}");
+        all[1..].iter().for_each(|pid| kill(*pid));
+    });
+}
+
+#[test]
+fn who_is_left_alone_and_holds_stdout_holds_nobody_up() {
+    alone("who_is_left_alone_and_holds_stdout_holds_nobody_up", || {
+        let sidecar = Sidecar::start();
+        let begun = Instant::now();
+        let report = sidecar.probe("sleep 100 & exec $LIAR ''", Leftovers::Report, Resources::default());
+        assert_eq!(codes(&report), ["shutdown.left_group", "shutdown.pipe_held"]);
+        assert!(begun.elapsed() < LONG / 2, "{:?}", begun.elapsed());
+        let left = told(&report, "shutdown.left_group");
+        assert!(lives(left[0]));
+        kill(left[0]);
+    });
+}
+
+/// Run as a test of itself: a sidecar that has left something alone, and has a server running.
+#[test]
+#[ignore = "a helper of others"]
+fn sparing_sidecar() {
+    if std::env::var_os(ALONE).is_none() {
+        return;
+    }
+    let sidecar = Sidecar::start();
+    let script = format!("setsid sleep 100 {QUIET} & exec $LIAR ''");
+    let report = sidecar.probe(&script, Leftovers::Report, Resources::default());
+    println!("left {}", told(&report, "shutdown.left_escaped")[0]);
+    let held = format!("setsid sleep 100 {QUIET} & echo running >&2; echo $$ > $LIAR.$PPID; exec $LIAR 'before initialize: sleep 8000ms'");
+    sidecar.probe(&held, Leftovers::Report, Resources::default());
+}
+
+#[test]
+fn a_killed_sidecars_guard_ends_what_runs_and_spares_what_was_left_alone() {
+    let mut sidecar = again("sparing_sidecar").arg("--ignored").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(sidecar.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let left: u32 = lines.find_map(|line| line.split_once("left ")?.1.parse().ok()).unwrap();
+    let note = format!("{}.{}", liar(), sidecar.id());
+    let mut server = 0;
+    until("the second server runs", || {
+        server = fs::read_to_string(&note).ok().and_then(|pid| pid.trim().parse().ok()).unwrap_or(0);
+        server != 0
+    });
+    let running: Vec<u32> = descendants(sidecar.id()).into_iter().filter(|pid| *pid != left).collect();
+    assert!(running.contains(&server) && running.len() >= 2, "{running:?}");
+    sidecar.kill().unwrap();
+    sidecar.wait().unwrap();
+    until("what ran is dead", || !running.iter().any(|pid| lives(*pid)));
+    assert!(lives(left));
+    kill(left);
+    fs::remove_file(note).unwrap();
+}
+
+// What it does not inherit.
+
+#[test]
+fn a_server_gets_no_signals_or_descriptors_that_were_handed_to_us() {
+    let test = "a_server_gets_no_signals_or_descriptors_that_were_handed_to_us";
+    if std::env::var_os(ALONE).is_some() {
+        nix::sys::signal::SigSet::from(nix::sys::signal::Signal::SIGUSR1).thread_block().unwrap();
+        let status = fs::read_to_string("/proc/self/status").unwrap();
+        assert_eq!(mask(&status, "SigIgn") & 0b111, 0b111, "HUP, INT and QUIT");
+        assert!(Path::new("/proc/self/fd/9").exists());
+        let said = output(&sh("grep ^Sig /proc/self/status; ls /proc/self/fd"));
+        assert_eq!(mask(&said, "SigBlk"), 0);
+        // Above the 31 of old, glibc has two of its own (32 and 33) ignored by whatever it spawns.
+        assert_eq!(mask(&said, "SigIgn") & 0x7fff_ffff, 0, "{said}");
+        // Its own three, and the directory that is being listed.
+        assert!(said.ends_with("\n0\n1\n2\n3\n"), "{said}");
+        return;
+    }
+    let inner = again(test);
+    let mut outer = Command::new("/bin/sh");
+    outer.args(["-c", "trap '' HUP INT QUIT; exec 9</dev/null; exec \"$@\"", "sh"]).arg(inner.get_program()).args(inner.get_args());
+    passes(outer);
+}
+
+/// A mask of signals, as /proc/PID/status has it.
+fn mask(status: &str, which: &str) -> u64 {
+    let mask = status.lines().find_map(|line| line.strip_prefix(which)?.strip_prefix(":\t")).unwrap();
+    u64::from_str_radix(mask, 16).unwrap()
+}
+
+// How it is launched.
+
+#[test]
+fn limits_do_not_take_a_launch_to_the_fork_path() {
+    let test = "limits_do_not_take_a_launch_to_the_fork_path";
+    if std::env::var_os(ALONE).is_some() {
+        let resources = Resources { memory: Some(1 << 30), processes: Some(9), open_files: Some(99) };
+        let here = std::env::temp_dir();
+        output(&LaunchSpec { command: "/bin/cat".to_owned(), resources, leftovers: Leftovers::Report, cwd: Some(here), ..LaunchSpec::default() });
+        return;
+    }
+    let inner = again(test);
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-qq", "-e", "trace=clone,clone3,fork,vfork", "-o", "/dev/stderr"]).arg(inner.get_program()).args(inner.get_args());
+    let Ok(output) = strace.env(ALONE, "1").output() else {
+        eprintln!("skipped: it takes strace");
+        return;
+    };
+    let trace = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() && trace.contains("ptrace") {
+        eprintln!("skipped: tracing is not allowed here");
+        return;
+    }
+    let calls: Vec<&str> =
+        trace.lines().filter(|line| line.contains("fork(") || line.contains("clone")).filter(|line| !line.contains("CLONE_THREAD")).collect();
+    // The guard and the server.
+    let launches = calls.iter().filter(|line| line.contains("CLONE_VFORK")).count();
+    assert!(launches >= 2, "{trace}");
+    assert!(calls.iter().all(|line| line.contains("CLONE_VFORK") || line.contains("resumed")), "{calls:#?}");
+}
