@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use super::keeper::{Keeper, Kept};
 use crate::judge::Accepted;
-use crate::ledger::{AcceptError, ServerState, Snapshot};
+use crate::ledger::{AcceptError, Record, ServerState, Snapshot};
 use crate::words::{Moment, ServerName};
 
 /// Publishes snapshots.
@@ -18,7 +18,9 @@ pub struct Hub {
     /// Held while a new snapshot is made, so that no change is lost; never while one is read.
     writing: Mutex<()>,
     resumed: Notify,
-    /// Where accepted schemas are kept over restarts.
+    /// Counts the changes of what is known of servers.
+    revision: watch::Sender<u64>,
+    /// Where accepted schemas and histories are kept over restarts.
     keeper: Option<Keeper>,
 }
 
@@ -29,11 +31,14 @@ impl Hub {
         if let Some(keeper) = &keeper {
             for server in &mut servers {
                 server.schema.accepted = keeper.load(&server.name);
+                if let Some(record) = keeper.load_record(&server.name) {
+                    server.restore(record);
+                }
             }
         }
         servers.sort_by(|a, b| a.name.cmp(&b.name));
         let snapshot = Snapshot { servers: servers.into_iter().map(Arc::new).collect(), ..Snapshot::default() };
-        Hub { published: RwLock::new(Arc::new(snapshot)), writing: Mutex::new(()), resumed: Notify::new(), keeper }
+        Hub { published: RwLock::new(Arc::new(snapshot)), writing: Mutex::new(()), resumed: Notify::new(), revision: watch::Sender::new(0), keeper }
     }
 
     /// What is known now. Cheap; never waits for a probe.
@@ -42,12 +47,29 @@ impl Hub {
         Arc::clone(&self.published.read())
     }
 
+    /// How often what is known of servers has changed.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        *self.revision.borrow()
+    }
+
+    /// Tells when it changes.
+    #[must_use]
+    pub fn revisions(&self) -> watch::Receiver<u64> {
+        self.revision.subscribe()
+    }
+
     /// Changes what is known, and publishes it.
     pub fn update<R>(&self, change: impl FnOnce(&mut Snapshot) -> R) -> R {
         let _writing = self.writing.lock();
         let mut next = Snapshot::clone(&self.published.read());
         let result = change(&mut next);
-        *self.published.write() = Arc::new(next);
+        let before = std::mem::replace(&mut *self.published.write(), Arc::new(next));
+        let same =
+            |now: &Snapshot| now.servers.len() == before.servers.len() && now.servers.iter().zip(&before.servers).all(|(a, b)| Arc::ptr_eq(a, b));
+        if !same(&self.snapshot()) {
+            self.revision.send_modify(|revision| *revision += 1);
+        }
         result
     }
 
@@ -56,9 +78,12 @@ impl Hub {
         self.update(|snapshot| {
             let at = snapshot.servers.binary_search_by(|s| s.name.cmp(name)).ok()?;
             let state = Arc::make_mut(&mut snapshot.servers[at]);
-            let before = state.schema.accepted.clone();
+            let (before, probes) = (state.schema.accepted.clone(), state.probes);
             let result = change(state);
             self.keep(state, before.as_ref());
+            if state.probes != probes {
+                self.keep_record(state);
+            }
             Some(result)
         })
     }
@@ -68,6 +93,13 @@ impl Hub {
         let (Some(keeper), Some(accepted)) = (&self.keeper, &state.schema.accepted) else { return };
         if before.is_none_or(|before| !Arc::ptr_eq(&before.listing, &accepted.listing)) {
             keeper.save(&state.name, Arc::clone(&accepted.listing));
+        }
+    }
+
+    /// Has what its probes came to kept.
+    fn keep_record(&self, state: &ServerState) {
+        if let Some(keeper) = &self.keeper {
+            keeper.save_record(Record::of(state));
         }
     }
 

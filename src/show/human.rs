@@ -60,7 +60,7 @@ fn one(report: &Report, style: Style) -> String {
 }
 
 /// In one sentence, for somebody who has never read the specification.
-fn headline(report: &Report) -> &'static str {
+pub(super) fn headline(report: &Report) -> &'static str {
     match report.verdict {
         Verdict::Pass => "a client that launched this server now could use it",
         Verdict::Warn => "a client that launched this server now could use it, but something should be mended",
@@ -70,7 +70,7 @@ fn headline(report: &Report) -> &'static str {
 }
 
 /// The worst first; those of one weight in the order of time.
-fn by_weight(report: &Report) -> Vec<&Finding> {
+pub(super) fn by_weight(report: &Report) -> Vec<&Finding> {
     let mut findings: Vec<&Finding> = report.findings.iter().collect();
     // What explains a failure comes before it.
     let explains = |f: &Finding| ["peer.", "probe.", "auth."].iter().any(|family| f.code.starts_with(family));
@@ -87,7 +87,7 @@ fn tell(out: &mut String, finding: &Finding, style: Style) {
     }
 }
 
-fn capitalised(text: &str) -> String {
+pub(super) fn capitalised(text: &str) -> String {
     let mut chars = text.chars();
     let first = chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
     format!("{first}{}.", chars.as_str())
@@ -138,13 +138,13 @@ fn seen(report: &Report) -> String {
     parts.join("; ")
 }
 
-fn counted(count: usize, words: &str) -> String {
+pub(super) fn counted(count: usize, words: &str) -> String {
     let words = words.replace('_', " ");
     let word = if count == 1 { words.strip_suffix("es").filter(|w| w.ends_with("ch")).or_else(|| words.strip_suffix('s')) } else { None };
     format!("{count} {}", word.unwrap_or(&words))
 }
 
-fn ended(by: EndedBy, ms: Option<f64>) -> String {
+pub(super) fn ended(by: EndedBy, ms: Option<f64>) -> String {
     let after = ms.map(|ms| format!(" after {}", seconds(ms))).unwrap_or_default();
     match by {
         EndedBy::Itself => "ended by itself".to_owned(),
@@ -154,7 +154,7 @@ fn ended(by: EndedBy, ms: Option<f64>) -> String {
     }
 }
 
-fn seconds(ms: f64) -> String {
+pub(super) fn seconds(ms: f64) -> String {
     if ms < 1000.0 { format!("{ms:.0} ms") } else { format!("{:.1} s", ms / 1000.0) }
 }
 
