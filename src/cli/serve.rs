@@ -100,7 +100,7 @@ async fn serve_until_stopped(
     let hub = Arc::new(Hub::new(servers.iter().map(|s| ServerState::new(s.name.clone(), s.terms())).collect(), keeper));
     hub.update(|snapshot| snapshot.sidecar.started = now);
     let own = Arc::new(Own::new(now).context("cannot set up metrics")?);
-    let router = with_manners(routes(Sources { hub: Arc::clone(&hub), own, now: clock::now, actions }));
+    let router = with_manners(routes(Sources { hub: Arc::clone(&hub), own, now: clock::now, actions, show_private: false }));
     let probing = watch(servers, hub, launchpad, stopped.clone());
     let serving = listen::run(listener, router, Limits::default(), async move {
         let _ = stopped.wait_for(|stop| *stop).await;

@@ -2,6 +2,7 @@
 //! [`Moment`](crate::words::Moment): no tokio, no clock, no file, and nothing is decided here.
 
 pub mod api;
+pub mod badge;
 pub mod difference;
 pub mod exposition;
 pub mod health;
