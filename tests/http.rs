@@ -30,6 +30,7 @@ fn server(name: &str, verdict: Option<Verdict>) -> ServerState {
     let terms = Terms {
         interval: seconds(60),
         timeouts: vec![(Phase::List, seconds(10))],
+        objectives: Default::default(),
         total: seconds(180),
         failures: 1,
         successes: 1,
@@ -65,7 +66,7 @@ impl Side {
             snapshot.sidecar.last_tick = clock::up();
         });
         let own = Arc::new(Own::new(clock::now()).unwrap());
-        let sources = Sources { hub: Arc::clone(&hub), own, now, actions: Actions::Off, fleet: None, reloader: None };
+        let sources = Sources { hub: Arc::clone(&hub), own, now, actions: Actions::Off, fleet: None, reloader: None, show_private: false };
         let listener = bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();

@@ -297,6 +297,32 @@ fn what_was_accepted_outlives_a_restart() {
 }
 
 #[test]
+fn what_probes_came_to_outlives_a_restart_and_says_nothing_of_now() {
+    let mine = Mine::new();
+    let state = mine.scratch.path("state");
+    let history = |serving: &Serving| -> serde_json::Value { serde_json::from_str(&serving.get("/api/v1/servers/mine/history").1).unwrap() };
+    let recent = |history: &serde_json::Value| history["recent"].as_array().unwrap().len();
+    let mut serving = mine.serve(&["--state-dir", &state]);
+    poll(LONG, || (recent(&history(&serving)) >= 3).then_some(())).expect("it is probed");
+    serving.signal("TERM");
+    serving.wait();
+    // From now on it says nothing, and so nothing is known of it.
+    mine.scratch.write("mine", "sleep 60");
+    let mut serving = mine.serve(&["--state-dir", &state]);
+    let kept = history(&serving);
+    assert!(recent(&kept) >= 3 && kept["last_success"].is_string(), "{kept}");
+    assert_eq!((&kept["verdict"], &kept["since"]), (&"unknown".into(), &serde_json::Value::Null));
+    let (status, health) = serving.get("/health/mine");
+    assert!(status == 503 && health.contains("unprobed"), "{health}");
+    assert!(serving.get("/servers/mine").1.contains("It has not been probed since stdiowatch was started."));
+    serving.signal("TERM");
+    serving.wait();
+    // What was not probed keeps what it had.
+    let serving = mine.serve(&["--state-dir", &state]);
+    assert_eq!(history(&serving)["recent"], kept["recent"]);
+}
+
+#[test]
 fn nothing_is_accepted_over_http_unless_asked_for() {
     let mine = Mine::new();
     let serving = mine.serve(&[]);
@@ -325,13 +351,15 @@ fn a_damaged_or_foreign_state_file_is_set_aside() {
         serving.metric_becomes("stdiowatch_schema_drift{server=\"mine\"}", 0.0);
         serving.signal("TERM");
         serving.wait();
-        let file = fs::read_dir(&state).unwrap().map(|e| e.unwrap().path()).find(|p| p.extension().is_some_and(|e| e == "json")).unwrap();
-        fs::write(&file, damage).unwrap();
+        let files: Vec<_> = fs::read_dir(&state).unwrap().map(|e| e.unwrap().path()).filter(|p| p.extension().is_some_and(|e| e == "json")).collect();
+        assert_eq!(files.len(), 2, "what was accepted, and the history");
+        files.iter().for_each(|file| fs::write(file, damage).unwrap());
         let serving = mine.serve(&["--state-dir", &state]);
         serving.becomes("/readyz", 200);
         serving.metric_becomes("stdiowatch_schema_drift{server=\"mine\"}", 0.0);
-        let aside = format!("{}.set-aside", file.display());
-        assert_eq!(fs::read(&aside).unwrap(), damage.as_bytes());
+        for file in files {
+            assert_eq!(fs::read(format!("{}.set-aside", file.display())).unwrap(), damage.as_bytes());
+        }
     }
 }
 
@@ -415,7 +443,8 @@ fn state_files_are_for_their_owner_alone() {
     let state = mine.scratch.path("state");
     let serving = mine.serve(&["--state-dir", &state]);
     let files = || fs::read_dir(&state).map(|dir| dir.map(|e| e.unwrap()).collect::<Vec<_>>()).unwrap_or_default();
-    poll(LONG, || (files().len() == 2).then_some(())).expect("it is kept");
+    // What says that it is in use, what was accepted, the history.
+    poll(LONG, || (files().len() == 3).then_some(())).expect("it is kept");
     assert!(files().iter().all(|f| f.metadata().unwrap().permissions().mode() & 0o077 == 0));
     drop(serving);
 }

@@ -135,7 +135,7 @@ impl Watching {
         fleet.replace(self.servers);
         let reloader = self.source.map(|source| reloader(source, &fleet, &own, self.stopped.clone()));
         tokio::spawn(obey(self.signals, self.stop, reloader.clone()));
-        let sources = Sources { hub, own, now: clock::now, actions, fleet: Some(Arc::clone(&fleet)), reloader };
+        let sources = Sources { hub, own, now: clock::now, actions, fleet: Some(Arc::clone(&fleet)), reloader, show_private: false };
         let mut stopped = self.stopped.clone();
         let serving = listen::run(listener, with_manners(routes(sources)), Limits::default(), async move {
             let _ = stopped.wait_for(|stop| *stop).await;

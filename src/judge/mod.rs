@@ -16,7 +16,7 @@ pub use compare::{Change, ChangeClass};
 pub use drift::{ADDED, Against, Changed, Drift, DriftStatus, REMOVED, between};
 pub use listing::{Accepted, Conditions, Environment, Listing, PROFILE, Source};
 pub use lock::{LockError, LockFile};
-pub use report::{Given, Lists, PeersSeen, Reference, Report, Schema, ServerIdentity, Shutdown, Timings, UsageSeen, judge};
+pub use report::{Given, IoSeen, Lists, PeersSeen, Reference, Report, Schema, ServerIdentity, Shutdown, Timings, UsageSeen, judge};
 pub use verdict::{Reason, Severity, Verdict};
 
 #[cfg(test)]

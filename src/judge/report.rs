@@ -12,8 +12,12 @@ use super::listing::{Accepted, Environment, Listing, all_items};
 use super::verdict::{Reason, Severity, Verdict};
 use crate::probe::{EndedBy, Exit, Io, Launch, Observation};
 use crate::protocol::Era;
+use crate::protocol::json::Doc;
 use crate::protocol::mcp::{ListKind, set_digest};
 use crate::words::{Digest, Redactor, ServerName};
+
+/// How deep the items may be that a report holds. Readers of JSON refuse what is deeper than about 128.
+const MAX_ITEM_DEPTH: usize = 100;
 
 /// What one probe came to, as `check --format json` prints it.
 #[derive(Clone, Debug, Serialize)]
@@ -227,10 +231,13 @@ pub struct Reference<'r> {
 }
 
 impl Report {
-    /// Adds the items that were listed, masked.
+    /// Adds the items that were listed, masked; not those that are so deep that a reader of the report
+    /// might refuse it.
     pub fn add_items(&mut self, listing: &Listing, redactor: &Redactor) {
-        if let Some(schema) = &mut self.schema {
-            schema.items = RawValue::from_string(redactor.redact_str(&listing.lists_json()).into_owned()).ok();
+        let text = redactor.redact_str(&listing.lists_json()).into_owned();
+        let is_readable = Doc::parse(text.as_bytes()).is_ok_and(|doc| doc.oddities.depth <= MAX_ITEM_DEPTH);
+        if let (Some(schema), true) = (&mut self.schema, is_readable) {
+            schema.items = RawValue::from_string(text).ok();
         }
     }
 }

@@ -31,6 +31,13 @@ pub struct History {
 }
 
 impl History {
+    /// What was kept over a restart, oldest first; no more of it than is remembered.
+    pub(super) fn kept(mut troubles: VecDeque<Entry>, mut recent: VecDeque<Entry>) -> History {
+        troubles.drain(..troubles.len().saturating_sub(TROUBLES));
+        recent.drain(..recent.len().saturating_sub(RECENT));
+        History { troubles, recent }
+    }
+
     pub(super) fn push(&mut self, entry: Entry) {
         if self.recent.len() == RECENT
             && let Some(old) = self.recent.pop_front()
@@ -42,6 +49,16 @@ impl History {
             self.troubles.push_back(old);
         }
         self.recent.push_back(entry);
+    }
+
+    /// The last probes, oldest first.
+    pub fn recent(&self) -> impl ExactSizeIterator<Item = &Entry> {
+        self.recent.iter()
+    }
+
+    /// Troubles before those, oldest first.
+    pub fn troubles(&self) -> impl ExactSizeIterator<Item = &Entry> {
+        self.troubles.iter()
     }
 
     /// All that is remembered, oldest first.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::histogram::Histogram;
 use super::history::{Entry, History};
+use super::record::Record;
 use super::schema::{AcceptError, Acceptance, SchemaState};
 use crate::judge::{Listing, PEER_HARMED, Reason, Report, Severity, Verdict};
 use crate::probe::{EndedBy, Phase};
@@ -19,6 +20,8 @@ pub struct Terms {
     pub interval: Duration,
     /// How long each phase may take.
     pub timeouts: Vec<(Phase, Duration)>,
+    /// How long they should take, by the names of [`OBJECTIVES`](crate::judge::OBJECTIVES).
+    pub objectives: BTreeMap<&'static str, Duration>,
     /// How long a whole probe may take: a verdict is not overdue before that.
     pub total: Duration,
     /// How many probes in a row have to fail until the server counts as failing.
@@ -56,6 +59,11 @@ const COLD_START: &str = "probe.cold_start";
 const SILENT: &str = "timeout.silent";
 /// How often the time for a start that never came about is doubled.
 const MAX_DOUBLINGS: u32 = 3;
+
+/// What an earlier process knew goes on if it ended no longer before than this, or than so many intervals:
+/// of what nobody watched nothing is said.
+const UNWATCHED: Duration = Duration::from_secs(600);
+const UNWATCHED_INTERVALS: u32 = 10;
 
 /// Why a probe did not take place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -134,6 +142,8 @@ pub struct ServerState {
     pub last: Option<(Moment, Arc<Report>)>,
     /// When a probe last succeeded.
     pub last_success: Option<Moment>,
+    /// The last report of a failure, and when its probe ended.
+    pub last_failure: Option<(Moment, Arc<Report>)>,
     /// What the server counts as, after thresholds.
     pub standing: Option<Verdict>,
     /// The last thing that it counted as and that says something about it.
@@ -193,6 +203,8 @@ pub struct ServerState {
     pub coexists: bool,
     /// What its probes came to.
     pub history: History,
+    /// What an earlier process has kept of it. Nothing of that is a present verdict.
+    pub before: Option<Box<Record>>,
 }
 
 impl ServerState {
@@ -204,6 +216,7 @@ impl ServerState {
             terms,
             last: None,
             last_success: None,
+            last_failure: None,
             standing: None,
             known: None,
             since: None,
@@ -233,6 +246,7 @@ impl ServerState {
             held: None,
             coexists: false,
             history: History::default(),
+            before: None,
         }
     }
 
@@ -246,6 +260,19 @@ impl ServerState {
             Some(was) if now.up >= self.expires => Health::Stale { was },
             Some(verdict) => Health::Known(verdict),
         }
+    }
+
+    /// Takes up what an earlier process has kept. Nothing is known of the server by that: it takes a probe.
+    pub fn restore(&mut self, record: Record) {
+        self.history = record.history.clone();
+        self.schema.changed = record.schema_changed;
+        self.before = Some(Box::new(record));
+    }
+
+    /// When a probe last succeeded, also one of an earlier process.
+    #[must_use]
+    pub fn succeeded(&self) -> Option<Moment> {
+        self.last_success.or(self.before.as_ref().and_then(|before| before.last_success))
     }
 
     /// The last report.
@@ -290,6 +317,9 @@ impl ServerState {
         self.coexists |= report.verdict.is_up() && !report.peers.live.is_empty();
         if let Some(harmed) = harmed(report) {
             self.held = Some(Held { since: fact.at, why: harmed });
+        }
+        if report.verdict == Verdict::Fail {
+            self.last_failure = Some((fact.at, Arc::clone(report)));
         }
         let change = self.stand(report.verdict, fact.at);
         self.last = Some((fact.at, fact.report));
@@ -422,8 +452,18 @@ impl ServerState {
         if self.standing == before {
             return None;
         }
-        self.since = Some(at);
+        let goes_on = if before.is_none() { self.goes_on_since(at) } else { None };
+        self.since = goes_on.or(Some(at));
         Some(before)
+    }
+
+    /// Since when the server has counted as what its first probe, at `at`, came to, if an earlier process
+    /// saw that begin.
+    fn goes_on_since(&self, at: Moment) -> Option<Moment> {
+        let before = self.before.as_ref().filter(|before| before.standing == self.standing)?;
+        let last = before.history.recent().last()?.at;
+        let watched = at.since(last) <= UNWATCHED.max(self.terms.interval * UNWATCHED_INTERVALS);
+        before.since.filter(|_| watched)
     }
 }
 

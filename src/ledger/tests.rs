@@ -12,6 +12,7 @@ fn terms(failures: u32, successes: u32) -> Terms {
     Terms {
         interval: Duration::from_secs(60),
         timeouts: vec![(Phase::Handshake, Duration::from_secs(30))],
+        objectives: Default::default(),
         total: Duration::from_secs(180),
         failures,
         successes,
@@ -270,4 +271,56 @@ fn servers_are_found_by_name() {
     let snapshot = Snapshot { servers: Arc::new(servers), ..Snapshot::default() };
     assert_eq!(snapshot.server("b").unwrap().name.as_str(), "b");
     assert!(snapshot.server("d").is_none());
+}
+
+/// A server, and another process' state of it, `seconds` after its last probe.
+fn restarted(verdict: Verdict, seconds: u64) -> ServerState {
+    let mut s = state(1, 1);
+    apply(&mut s, Verdict::Pass, 100);
+    apply(&mut s, verdict, 200);
+    let mut next = state(1, 1);
+    let now = Moment { up: Duration::from_secs(5), ..at(200 + seconds) };
+    next.restore(Record::parse(Record::of(&s).to_text().as_bytes(), &s.name, now).unwrap());
+    next
+}
+
+fn at_after_boot(up: u64, seconds: u64) -> Moment {
+    Moment { up: Duration::from_secs(up), ..at(seconds) }
+}
+
+fn apply_after_boot(state: &mut ServerState, verdict: Verdict, up: u64, seconds: u64) -> Option<Option<Verdict>> {
+    let at = at_after_boot(up, seconds);
+    state.apply(Fact { report: Arc::new(report(verdict)), at, listed: None })
+}
+
+#[test]
+fn what_an_earlier_process_knew_is_history_and_no_verdict() {
+    let s = restarted(Verdict::Fail, 60);
+    let now = at_after_boot(6, 261);
+    assert_eq!((s.health(now), s.standing, s.since, s.report().is_none()), (Health::NotProbed, None, None, true));
+    assert_eq!((s.history.recent().len(), s.last_success, s.succeeded().map(|m| m.unix_ms)), (2, None, Some(100_000)));
+    assert_eq!(Record::of(&s).standing, Some(Verdict::Fail), "it is kept on until there is something newer");
+}
+
+#[test]
+fn what_goes_on_as_it_was_has_been_so_since_before_the_restart() {
+    let mut s = restarted(Verdict::Fail, 60);
+    assert_eq!(apply_after_boot(&mut s, Verdict::Fail, 10, 265), Some(None));
+    let since = s.since.unwrap();
+    assert_eq!((since.unix_ms, at_after_boot(10, 265).since(since)), (200_000, Duration::from_secs(65)));
+    let mut other = restarted(Verdict::Fail, 60);
+    apply_after_boot(&mut other, Verdict::Pass, 10, 265);
+    assert_eq!(other.since, Some(at_after_boot(10, 265)));
+    let mut unwatched = restarted(Verdict::Fail, 3000);
+    apply_after_boot(&mut unwatched, Verdict::Fail, 10, 3205);
+    assert_eq!(unwatched.since, Some(at_after_boot(10, 3205)), "of what nobody watched nothing is said");
+}
+
+#[test]
+fn the_last_failure_is_remembered_after_it_is_over() {
+    let mut s = state(1, 1);
+    apply(&mut s, Verdict::Fail, 1);
+    apply(&mut s, Verdict::Pass, 2);
+    apply(&mut s, Verdict::Unknown, 3);
+    assert_eq!(s.last_failure.map(|(at, report)| (at, report.verdict)), Some((at(1), Verdict::Fail)));
 }

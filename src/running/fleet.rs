@@ -19,7 +19,7 @@ use super::launchpad::Launchpad;
 use super::watched::Watched;
 use super::watcher::{Orders, Watcher};
 use crate::judge::Accepted;
-use crate::ledger::{ServerState, Snapshot};
+use crate::ledger::{Record, ServerState, Snapshot};
 use crate::outside::clock;
 use crate::probe::Recording;
 use crate::words::{Moment, ServerName};
@@ -133,7 +133,7 @@ impl Fleet {
         let now = clock::now();
         let changes = members.changes(&wanted);
         members.dismiss(&changes.removed);
-        let kept: BTreeMap<_, _> = changes.added.iter().filter_map(|name| Some((name.clone(), self.hub.kept_of(name)?))).collect();
+        let kept: BTreeMap<_, _> = changes.added.iter().map(|name| (name.clone(), self.hub.kept_of(name))).collect();
         self.hub.update(|snapshot| members.publish(snapshot, &wanted, kept, now));
         let mut first = now.up;
         for name in changes.changed.iter().chain(&changes.added) {
@@ -270,11 +270,21 @@ impl Members {
 
     /// What is known of the wanted servers: of those that were there before, what was known; of the others
     /// what was `kept`.
-    fn publish(&self, snapshot: &mut Snapshot, wanted: &BTreeMap<ServerName, Arc<Watched>>, mut kept: BTreeMap<ServerName, Accepted>, now: Moment) {
+    fn publish(
+        &self,
+        snapshot: &mut Snapshot,
+        wanted: &BTreeMap<ServerName, Arc<Watched>>,
+        mut kept: BTreeMap<ServerName, (Option<Accepted>, Option<Record>)>,
+        now: Moment,
+    ) {
         let states = wanted.iter().map(|(name, server)| {
             let Some(known) = snapshot.server(name.as_str()) else {
                 let mut state = ServerState::new(name.clone(), server.terms());
-                state.schema.accepted = kept.remove(name);
+                let (accepted, record) = kept.remove(name).unwrap_or_default();
+                state.schema.accepted = accepted;
+                if let Some(record) = record {
+                    state.restore(record);
+                }
                 return Arc::new(state);
             };
             let mut state = Arc::clone(known);

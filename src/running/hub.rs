@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use super::keeper::{Keeper, Kept};
 use crate::judge::Accepted;
-use crate::ledger::{AcceptError, ServerState, Snapshot};
+use crate::ledger::{AcceptError, Record, ServerState, Snapshot};
 use crate::words::{Moment, ServerName};
 
 /// Publishes snapshots.
@@ -18,7 +18,9 @@ pub struct Hub {
     /// Held while a new snapshot is made, so that no change is lost; never while one is read.
     writing: Mutex<()>,
     resumed: Notify,
-    /// Where accepted schemas are kept over restarts.
+    /// Counts the changes of what is known of servers.
+    revision: watch::Sender<u64>,
+    /// Where accepted schemas and histories are kept over restarts.
     keeper: Option<Keeper>,
 }
 
@@ -35,7 +37,13 @@ impl Hub {
         servers.sort_by(|a, b| a.name.cmp(&b.name));
         let servers = Arc::new(servers.into_iter().map(Arc::new).collect());
         let snapshot = Snapshot { servers, ..Snapshot::default() };
-        Hub { published: RwLock::new(Arc::new(snapshot)), writing: Mutex::new(()), resumed: Notify::new(), keeper: None }
+        Hub {
+            published: RwLock::new(Arc::new(snapshot)),
+            writing: Mutex::new(()),
+            resumed: Notify::new(),
+            revision: watch::Sender::new(0),
+            keeper: None,
+        }
     }
 
     /// What is known now. Cheap; never waits for a probe.
@@ -44,12 +52,29 @@ impl Hub {
         Arc::clone(&self.published.read())
     }
 
+    /// How often what is known of servers has changed.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        *self.revision.borrow()
+    }
+
+    /// Tells when it changes.
+    #[must_use]
+    pub fn revisions(&self) -> watch::Receiver<u64> {
+        self.revision.subscribe()
+    }
+
     /// Changes what is known, and publishes it.
     pub fn update<R>(&self, change: impl FnOnce(&mut Snapshot) -> R) -> R {
         let _writing = self.writing.lock();
         let mut next = Snapshot::clone(&self.published.read());
+        let before = Arc::clone(&next.servers);
         let result = change(&mut next);
+        let is_other = !Arc::ptr_eq(&before, &next.servers);
         *self.published.write() = Arc::new(next);
+        if is_other {
+            self.revision.send_modify(|revision| *revision += 1);
+        }
         result
     }
 
@@ -64,9 +89,9 @@ impl Hub {
         })
     }
 
-    /// What was accepted of a server before this process was started.
-    pub(super) fn kept_of(&self, name: &ServerName) -> Option<Accepted> {
-        self.keeper.as_ref()?.load(name)
+    /// What was kept of a server before this process was started.
+    pub(super) fn kept_of(&self, name: &ServerName) -> (Option<Accepted>, Option<Record>) {
+        self.keeper.as_ref().map_or((None, None), |keeper| (keeper.load(name), keeper.load_record(name)))
     }
 
     /// Has what was accepted kept, if it is not what it was.
@@ -74,6 +99,13 @@ impl Hub {
         let (Some(keeper), Some(accepted)) = (&self.keeper, &state.schema.accepted) else { return };
         if before.is_none_or(|before| !Arc::ptr_eq(&before.listing, &accepted.listing)) {
             keeper.save(&state.name, Arc::clone(&accepted.listing));
+        }
+    }
+
+    /// Has what its probes came to kept.
+    pub(super) fn keep_record(&self, state: &ServerState) {
+        if let Some(keeper) = &self.keeper {
+            keeper.save_record(Record::of(state));
         }
     }
 

@@ -135,6 +135,7 @@ impl Watched {
         Terms {
             interval: self.interval,
             timeouts: vec![(Phase::Handshake, times.startup), (Phase::List, times.request), (Phase::Shutdown, times.eof_grace + times.term_grace)],
+            objectives: self.rules.objectives.clone(),
             total: times.total,
             failures: self.thresholds.failure,
             successes: self.thresholds.success,

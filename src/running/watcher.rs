@@ -220,6 +220,7 @@ impl Watcher {
             let accepted = state.schema.accepted.clone();
             let change = state.apply(Fact { report: Arc::clone(&report), at: now, listed });
             self.fleet.hub.keep(state, accepted.as_ref());
+            self.fleet.hub.keep_record(state);
             let next = grid.next(now.up, state.course(), made.earliest);
             state.expect(now, next.due.saturating_sub(now.up), next.backoff);
             state.skip(Skip::Overlap, overlaps);

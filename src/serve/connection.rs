@@ -36,6 +36,17 @@ pub(super) struct Patience {
     pub(super) idle: Duration,
 }
 
+/// Handed to what answers a request: an answer without end has to end when everything does.
+#[derive(Clone, Debug)]
+pub(super) struct Stopping(watch::Receiver<bool>);
+
+impl Stopping {
+    /// Resolves when stdiowatch is stopped.
+    pub(super) async fn stopped(&mut self) {
+        let _ = self.0.wait_for(|stop| *stop).await;
+    }
+}
+
 /// What a connection was last seen to do; shared with who may have to end it.
 #[derive(Debug)]
 pub(super) struct Activity {
@@ -100,8 +111,10 @@ pub(super) async fn serve(stream: TcpStream, router: Router, patience: Patience,
     // Answers are whole: waiting to fill a packet only delays them.
     let _ = stream.set_nodelay(true);
     let io = TokioIo::new(Watched { stream, activity: Arc::clone(&activity) });
-    let service = service_fn(|request| {
+    let stopping = Stopping(stop.clone());
+    let service = service_fn(|mut request| {
         let (router, activity) = (router.clone(), Arc::clone(&activity));
+        request.extensions_mut().insert(stopping.clone());
         async move {
             activity.set_busy(true);
             let response = router.oneshot(request).await;

@@ -3,8 +3,11 @@
 
 pub mod accept;
 pub mod actions;
+mod badges;
 mod connection;
+mod events;
 pub mod listen;
 mod metrics_body;
 pub mod own;
+mod pages;
 pub mod routes;

@@ -2,13 +2,16 @@
 //!
 //! | path | answer |
 //! |---|---|
-//! | `/` | an overview for people |
+//! | `/`, `/servers/NAME` | pages for people; they load `/page.css`, `/page.js` and `/icon.svg` |
 //! | `/health` | 200 while every server is up, or else 503; `?verbose`, `?exclude=NAME` (again and again), `?format=text` |
 //! | `/health/NAME` | the same for one server; 404 if there is none of this name |
 //! | `/livez` | 200 while the scheduler's loop goes round, or else 503; says nothing of the servers |
 //! | `/readyz` | 200 once every server has been probed, or else 503 |
 //! | `/metrics` | Prometheus text 0.0.4, or OpenMetrics 1.0.0 |
+//! | `/events` | tells a page that it is out of date, as server-sent events |
 //! | `/api/v1/servers`, `/api/v1/servers/NAME` | verdicts; the last report, without what is private |
+//! | `/api/v1/servers/NAME/history` | what its probes came to |
+//! | `/badge/NAME.svg`, `/badge/NAME.json` | a badge, as a picture and for shields.io |
 //! | `POST /-/accept/NAME` | what that server lists is accepted from now on |
 //! | `POST /-/reload` | the configuration is read again; 400 if it is refused, 409 if there is none |
 //! | `POST /-/resume/NAME` | that server is probed again, if probing it was held; see [`actions`](super::actions) |
@@ -36,13 +39,12 @@ use tower_http::set_header::SetResponseHeaderLayer;
 
 use super::actions::{self, Actions};
 use super::own::Own;
-use super::{accept, metrics_body};
+use super::{accept, badges, events, metrics_body, pages};
 use crate::running::Fleet;
 use crate::running::hub::Hub;
 use crate::running::reload::Reloader;
 use crate::show::api;
 use crate::show::health::{self, Answer, HEALTH_JSON, Question};
-use crate::show::page::Page;
 use crate::show::scrape::Scrape;
 use crate::words::{Moment, ServerName, printable_lines};
 
@@ -68,12 +70,20 @@ pub struct Sources {
     pub fleet: Option<Arc<Fleet>>,
     /// Who reads the configuration again; `None` where there is none.
     pub reloader: Option<Arc<Reloader>>,
+    /// Evidence, stderr, versions and what servers are given are shown to whoever asks.
+    pub show_private: bool,
+}
+
+impl Sources {
+    /// A revision of the hub, so that it is none of another process' too.
+    pub(super) fn revision(&self, revision: u64) -> String {
+        format!("{:x}-{revision}", self.hub.snapshot().sidecar.started.unix_ms)
+    }
 }
 
 /// The routes above. More may be merged into them; [`with_manners`] then makes a service of all.
 pub fn routes(sources: Sources) -> Router {
     Router::new()
-        .route("/", get(page))
         .route("/health", get(health_of_all))
         .route("/health/{name}", get(health_of_one))
         .route("/livez", get(livez))
@@ -84,6 +94,10 @@ pub fn routes(sources: Sources) -> Router {
         .route("/-/reload", post(reload))
         .route("/-/resume/{name}", post(resume))
         .route("/-/accept/{name}", post(accept_schema))
+        .route("/api/v1/servers/{name}/history", get(api_history))
+        .merge(pages::routes())
+        .merge(events::routes())
+        .merge(badges::routes())
         .fallback(unknown)
         .with_state(sources)
 }
@@ -120,11 +134,6 @@ async fn allow(request: Request, next: Next) -> Response {
     ([(ALLOW, methods)], answer).into_response()
 }
 
-async fn page(State(sources): State<Sources>) -> Response {
-    let page = Page::of(&sources.hub.snapshot(), (sources.now)());
-    ([(CONTENT_TYPE, "text/html; charset=utf-8".to_owned()), (CONTENT_SECURITY_POLICY, Page::policy())], page.html).into_response()
-}
-
 async fn health_of_all(State(sources): State<Sources>, Query(query): Query<Pairs>) -> Response {
     answered(health::all(&sources.hub.snapshot(), (sources.now)(), &question(query)))
 }
@@ -148,10 +157,19 @@ async fn api_server(State(sources): State<Sources>, uri: Uri) -> Response {
     let name = uri.path().strip_prefix("/api/v1/servers/").and_then(decoded);
     match name.and_then(|name| snapshot.server(&name).cloned()) {
         None => json(StatusCode::NOT_FOUND, &json!({ "error": "there is no server of this name" })),
-        Some(server) => match api::report(&server) {
+        Some(server) => match api::report(&server, sources.show_private) {
             None => json(StatusCode::NOT_FOUND, &json!({ "error": "this server has not been probed yet" })),
             Some(report) => json(StatusCode::OK, &report),
         },
+    }
+}
+
+async fn api_history(State(sources): State<Sources>, uri: Uri) -> Response {
+    let snapshot = sources.hub.snapshot();
+    let name = uri.path().strip_prefix("/api/v1/servers/").and_then(|rest| rest.strip_suffix("/history")).and_then(decoded);
+    match name.and_then(|name| snapshot.server(&name).cloned()) {
+        None => json(StatusCode::NOT_FOUND, &json!({ "error": "there is no server of this name" })),
+        Some(server) => json(StatusCode::OK, &api::history(&server, (sources.now)())),
     }
 }
 
@@ -254,12 +272,12 @@ fn again_later(why: String) -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, [(CONTENT_TYPE, TEXT), (RETRY_AFTER, "1")], why).into_response()
 }
 
-fn plain(status: StatusCode, text: impl Into<Body>) -> Response {
+pub(super) fn plain(status: StatusCode, text: impl Into<Body>) -> Response {
     (status, [(CONTENT_TYPE, TEXT)], text.into()).into_response()
 }
 
 /// A percent-decoded segment of a path (RFC 3986, 2.1); `None` if it is no UTF-8 then.
-fn decoded(segment: &str) -> Option<String> {
+pub(super) fn decoded(segment: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(segment.len());
     let mut rest = segment.as_bytes();
     while let Some((first, after)) = rest.split_first() {

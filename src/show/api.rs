@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::judge::{Report, Verdict};
-use crate::ledger::{ServerState, Snapshot};
+use crate::ledger::{Entry, ServerState, Snapshot};
 use crate::words::Moment;
 
 /// One server in the list of all.
@@ -37,16 +37,51 @@ fn listed(server: &ServerState, now: Moment) -> Listed<'_> {
 
 /// The last report of one server; `None` if it has not been probed yet.
 #[must_use]
-pub fn report(server: &ServerState) -> Option<Value> {
-    server.report().map(public)
+pub fn report(server: &ServerState, show_private: bool) -> Option<Value> {
+    let report = server.report()?;
+    Some(if show_private { serde_json::to_value(report).unwrap_or_default() } else { public(report) })
+}
+
+/// One probe of the history.
+#[derive(Debug, Serialize)]
+struct Probe {
+    at: String,
+    verdict: Verdict,
+    reason: Option<&'static str>,
+    code: Option<&'static str>,
+    startup_ms: Option<f64>,
+}
+
+/// What the probes of one server came to, oldest first, those of an earlier process too.
+#[must_use]
+pub fn history(server: &ServerState, now: Moment) -> Value {
+    let probe = |entry: &Entry| Probe {
+        at: entry.at.rfc3339(),
+        verdict: entry.verdict,
+        reason: entry.reason.map(|r| r.as_str()),
+        code: entry.code,
+        startup_ms: entry.startup_ms,
+    };
+    let (troubles, recent): (Vec<_>, Vec<_>) = (server.history.troubles().map(probe).collect(), server.history.recent().map(probe).collect());
+    serde_json::json!({
+        "format": 1,
+        "server": server.name.as_str(),
+        "verdict": server.health(now).verdict(),
+        "since": server.since.map(Moment::rfc3339),
+        "last_success": server.succeeded().map(Moment::rfc3339),
+        "schema_changed": server.schema.changed.map(Moment::rfc3339),
+        "troubles": troubles,
+        "recent": recent,
+    })
 }
 
 /// A report without what only its owner should see: what the server wrote to stderr, what it was
-/// given, its version, and evidence, which quotes all of these.
+/// given, its version, and evidence, which quotes all of these; so does why a schema does not compare.
 fn public(report: &Report) -> Value {
     let mut report = serde_json::to_value(report).unwrap_or_default();
     report["stderr_tail"] = Value::Null;
     report["given"] = Value::Null;
+    report["drift"]["why"] = Value::Null;
     if let Some(info) = report["server_info"].as_object_mut() {
         info.insert("version".to_owned(), Value::Null);
     }

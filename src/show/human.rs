@@ -181,7 +181,7 @@ impl Page {
 }
 
 /// In one sentence, for somebody who has never read the specification.
-fn headline(verdict: Verdict) -> &'static str {
+pub(super) fn headline(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Pass => "a client that launched this server now could use it",
         Verdict::Warn => "a client that launched this server now could use it, but something should be mended",
@@ -190,7 +190,7 @@ fn headline(verdict: Verdict) -> &'static str {
     }
 }
 
-fn capitalised(text: &str) -> String {
+pub(super) fn capitalised(text: &str) -> String {
     let mut chars = text.chars();
     let first = chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
     format!("{first}{}.", chars.as_str())

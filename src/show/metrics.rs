@@ -144,7 +144,7 @@ pub const METRICS: &[Metric] = &[
         |s, _, out| out.put_known(s.last.as_ref().map(|(at, _)| at.unix_seconds()))),
     metric("stdiowatch_last_success_timestamp_seconds", Gauge, &[],
         "When a probe last ended with pass or warn.",
-        |s, _, out| out.put_known(s.last_success.map(Moment::unix_seconds))),
+        |s, _, out| out.put_known(s.succeeded().map(Moment::unix_seconds))),
     metric("stdiowatch_consecutive_failures", Gauge, &[],
         "Probes in a row that failed.",
         |s, _, out| out.put(s.consecutive_failures)),

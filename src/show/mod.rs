@@ -3,6 +3,7 @@
 //! nothing is decided here.
 
 pub mod api;
+pub mod badge;
 mod diff;
 pub mod difference;
 mod drift;

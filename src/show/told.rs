@@ -93,7 +93,7 @@ pub(super) fn briefly(report: &Report) -> String {
     parts.join("; ")
 }
 
-fn ended(by: EndedBy, ms: Option<f64>) -> String {
+pub(super) fn ended(by: EndedBy, ms: Option<f64>) -> String {
     let after = ms.map(|ms| format!("{} after its input was closed", duration(ms)));
     match by {
         EndedBy::Itself => "ended by itself".to_owned(),

@@ -31,6 +31,7 @@ command -v git >/dev/null || missing+=(git) # mcp-server-git runs it
 command -v setsid >/dev/null || missing+=(util-linux)
 command -v promtool >/dev/null || missing+=(prometheus) # from here on, for monitoring.py and tests/deploy
 command -v prometheus-blackbox-exporter >/dev/null || missing+=(prometheus-blackbox-exporter)
+command -v chromium >/dev/null || missing+=(chromium) # for page.py
 command -v systemd-analyze >/dev/null || missing+=(systemd)
 for tool in podman buildah runc conmon catatonit; do # for containers.py
     command -v "$tool" >/dev/null || missing+=("$tool")

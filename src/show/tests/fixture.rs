@@ -23,6 +23,7 @@ pub(super) fn unprobed(name: &str) -> ServerState {
     let terms = Terms {
         interval: Duration::from_secs(60),
         timeouts: vec![(Phase::Handshake, Duration::from_secs(30)), (Phase::List, Duration::from_secs(10))],
+        objectives: Default::default(),
         total: Duration::from_secs(180),
         failures: 1,
         successes: 1,
