@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use common::*;
 use stdiowatch::judge::Verdict;
-use stdiowatch::ledger::{Health, ServerState, Snapshot};
+use stdiowatch::ledger::{Health, Held, ServerState, Skip, Snapshot};
 use stdiowatch::outside::clock;
 use stdiowatch::outside::process::{GuardCommand, LaunchSpec};
 use stdiowatch::probe::EraChoice;
@@ -353,6 +353,28 @@ fn who_asks_too_impatiently_leaves_a_probe_that_goes_on() {
 }
 
 #[test]
+fn a_server_that_is_held_stays_so_whoever_asks_and_whatever_is_reloaded() {
+    block_on(async {
+        let running = Running::start();
+        running.fleet.replace(vec![sample("mine", "sound", 1)]);
+        until("a probe", || (running.probes("mine") > 0).then_some(())).await;
+        let name = ServerName::new("mine").unwrap();
+        let hold = |state: &mut ServerState| state.held = Some(Held { since: clock::now(), why: "a test".to_owned() });
+        running.hub.update_server(&name, hold);
+        let skipped = || running.state("mine").skipped.get(&Skip::PeerHarmed).copied().unwrap_or_default();
+        until("a point is passed over", || (skipped() > 0).then_some(())).await;
+        let probes = running.probes("mine");
+        assert!(matches!(running.fleet.ask("mine", false, LONG).await, Asked::Held));
+        running.fleet.replace(vec![sample("mine", "sound-modern", 1)]);
+        until("more are", || (skipped() > 2).then_some(())).await;
+        assert_eq!((running.probes("mine"), running.health("mine")), (probes, Health::Known(Verdict::Unknown)));
+        running.hub.resume(&name, clock::now());
+        until("it is probed again", || (running.probes("mine") > probes).then_some(())).await;
+        running.end().await;
+    });
+}
+
+#[test]
 fn a_bad_configuration_is_refused_whole() {
     block_on(async {
         let running = Running::start();
@@ -417,8 +439,11 @@ fn a_fleet_that_changes_all_the_time_loses_nothing() {
         let running = Running::start();
         let round = |n: u64| {
             let mut servers = vec![sample("steady", "sound", 1), sample("other", "sound", 1 + n % 2)];
-            servers
-                .extend((0..10).filter(|k| (k + n) % 3 != 0).map(|k| sample(&format!("s{k}"), if (k + n) % 5 == 0 { "mute" } else { "sound" }, 1)));
+            servers.extend(
+                (0..10)
+                    .filter(|k| !(k + n).is_multiple_of(3))
+                    .map(|k| sample(&format!("s{k}"), if (k + n).is_multiple_of(5) { "mute" } else { "sound" }, 1)),
+            );
             servers
         };
         running.fleet.replace(round(0));

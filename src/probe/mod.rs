@@ -20,7 +20,7 @@ pub use machine::{Effect, Input, Machine};
 pub use observation::{Asked, End, EndedBy, Io, Launch, Limit, ListSeen, Observation, Peers, Phase, Seen, Timeout, What};
 pub use plan::{EraChoice, Fetches, Limits, Plan, Times};
 pub use process::{ContainerRun, Exit, LaunchError, LeftContainer, Leftover, Swept, Usage};
-pub use tape::{Happening, Recording, Tape, TapeError};
+pub use tape::{Happening, Recording, Tape, TapeError, Written};
 
 #[cfg(test)]
 mod tests;

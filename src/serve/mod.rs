@@ -6,5 +6,6 @@ pub mod actions;
 mod connection;
 pub mod listen;
 mod metrics_body;
+mod on_demand;
 pub mod own;
 pub mod routes;

@@ -1,4 +1,4 @@
-//! What is answered, all from the last snapshot:
+//! What is answered, all but `/probe` from the last snapshot:
 //!
 //! | path | answer |
 //! |---|---|
@@ -8,6 +8,7 @@
 //! | `/livez` | 200 while the scheduler's loop goes round, or else 503; says nothing of the servers |
 //! | `/readyz` | 200 once every server has been probed, or else 503 |
 //! | `/metrics` | Prometheus text 0.0.4, or OpenMetrics 1.0.0 |
+//! | `/probe?target=NAME` | one server's series after a probe now; `&debug=true` |
 //! | `/api/v1/servers`, `/api/v1/servers/NAME` | verdicts; the last report, without what is private |
 //! | `POST /-/reload` | the configuration is read again; 400 if it is refused, 409 if there is none |
 //! | `POST /-/resume/NAME` | that server is probed again, if probing it was held; see [`actions`](super::actions) |
@@ -35,7 +36,7 @@ use tower_http::set_header::SetResponseHeaderLayer;
 
 use super::actions::{self, Actions};
 use super::own::Own;
-use super::{accept, metrics_body};
+use super::{accept, metrics_body, on_demand};
 use crate::running::Fleet;
 use crate::running::hub::Hub;
 use crate::running::reload::Reloader;
@@ -50,7 +51,7 @@ const TICK_OVERDUE: Duration = Duration::from_secs(10);
 /// What is allowed on a path that says nothing of it.
 const VIEW: &str = "GET,HEAD";
 
-const TEXT: &str = "text/plain; charset=utf-8";
+pub(super) const TEXT: &str = "text/plain; charset=utf-8";
 
 /// Where the answers come from.
 #[derive(Clone)]
@@ -78,6 +79,7 @@ pub fn routes(sources: Sources) -> Router {
         .route("/livez", get(livez))
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics))
+        .route("/probe", get(on_demand::probe))
         .route("/api/v1/servers", get(api_servers))
         .route("/api/v1/servers/{name}", get(api_server))
         .route("/-/reload", post(reload))
@@ -206,18 +208,23 @@ async fn reload(State(sources): State<Sources>, headers: HeaderMap) -> Response 
 }
 
 async fn unknown() -> Response {
-    plain(StatusCode::NOT_FOUND, "nothing is here; there are /health, /health/NAME, /livez, /readyz, /metrics and /\n")
+    plain(StatusCode::NOT_FOUND, "nothing is here; there are /health, /health/NAME, /livez, /readyz, /metrics, /probe?target=NAME and /\n")
 }
 
 /// The pairs of a query, in order, the same name as often as it stands there.
-type Pairs = Vec<(String, String)>;
+pub(super) type Pairs = Vec<(String, String)>;
+
+/// Whether a switch is on that has this value.
+pub(super) fn is_set(value: &str) -> bool {
+    !matches!(value, "0" | "false" | "no")
+}
 
 /// What a query asks for. What it does not know it passes over: monitors add what they like.
 fn question(query: Pairs) -> Question {
     let mut question = Question::default();
     for (name, value) in query {
         match name.as_str() {
-            "verbose" => question.verbose = !matches!(value.as_str(), "0" | "false" | "no"),
+            "verbose" => question.verbose = is_set(&value),
             "format" => question.text = value == "text",
             "exclude" => question.exclude.push(value),
             _ => {}
@@ -235,11 +242,11 @@ fn answered(answer: Answer) -> Response {
     response
 }
 
-fn again_later(why: String) -> Response {
+pub(super) fn again_later(why: String) -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, [(CONTENT_TYPE, TEXT), (RETRY_AFTER, "1")], why).into_response()
 }
 
-fn plain(status: StatusCode, text: &'static str) -> Response {
+pub(super) fn plain(status: StatusCode, text: &'static str) -> Response {
     (status, [(CONTENT_TYPE, TEXT)], Body::from(text)).into_response()
 }
 

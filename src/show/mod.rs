@@ -6,9 +6,11 @@ pub mod exposition;
 pub mod health;
 pub mod human;
 pub mod metrics;
+pub mod on_demand;
 pub mod page;
 pub mod scrape;
 mod state;
+pub mod transcript;
 mod unmistakable;
 
 #[cfg(test)]
