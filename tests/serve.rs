@@ -125,6 +125,28 @@ fn sighup_ends_nothing_and_there_is_nothing_to_read_again() {
 }
 
 #[test]
+fn five_hundred_half_open_connections_delay_no_health_check() {
+    let run = Run::new();
+    let serving = Serving::start(&run, &["--name", "mine", "--", PROGRAM, "sample-server", "sound"]);
+    serving.becomes("/health/mine", 200);
+    let half_open: Vec<_> = (0..500)
+        .map(|_| {
+            let mut stream = std::net::TcpStream::connect(("127.0.0.1", serving.port)).unwrap();
+            std::io::Write::write_all(&mut stream, b"GET /health HTTP/1.1\r\nHo").unwrap();
+            stream
+        })
+        .collect();
+    let slowest = (0..20).map(|_| {
+        let began = Instant::now();
+        assert_eq!(serving.get("/health").0, 200);
+        began.elapsed()
+    });
+    let slowest = slowest.max().unwrap();
+    assert!(slowest < Duration::from_millis(500), "{slowest:?}");
+    drop(half_open);
+}
+
+#[test]
 fn healthcheck_is_for_images_without_a_shell() {
     let run = Run::new();
     let serving = Serving::start(&run, &["--name", "mine", "--", PROGRAM, "sample-server", "sound"]);

@@ -7,7 +7,7 @@
 //! | `/health/NAME` | the same for one server; 404 if there is none of this name |
 //! | `/livez` | 200 while the scheduler's loop goes round, or else 503; says nothing of the servers |
 //! | `/readyz` | 200 once every server has been probed, or else 503 |
-//! | `/metrics` | Prometheus text 0.0.4, or OpenMetrics 1.0.0 |
+//! | `/metrics` | Prometheus text 0.0.4, or OpenMetrics 1.0.0; packed with gzip where that is asked for |
 //! | `/probe?target=NAME` | one server's series after a probe now; `&debug=true` |
 //! | `/api/v1/servers`, `/api/v1/servers/NAME` | verdicts; the last report, without what is private |
 //! | `POST /-/reload` | the configuration is read again; 400 if it is refused, 409 if there is none |
@@ -24,7 +24,8 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{Query, Request, State};
 use axum::http::header::{
-    ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, RETRY_AFTER, VARY, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT, ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, RETRY_AFTER, VARY,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::{Next, from_fn};
@@ -177,8 +178,13 @@ async fn readyz(State(sources): State<Sources>) -> Response {
 async fn metrics(State(sources): State<Sources>, headers: HeaderMap) -> Response {
     let format = accept::format(headers.get_all(ACCEPT).iter().filter_map(|field| field.to_str().ok()));
     let scrape = Scrape::new(sources.hub.snapshot(), (sources.now)(), sources.own.gather(), format);
-    let headers = [(CONTENT_TYPE, format.content_type()), (VARY, "Accept")];
-    (headers, metrics_body::body(scrape)).into_response()
+    let gzip = accept::gzip(headers.get_all(ACCEPT_ENCODING).iter().filter_map(|field| field.to_str().ok()));
+    let headers = [(CONTENT_TYPE, format.content_type()), (VARY, "Accept, Accept-Encoding")];
+    let mut response = (headers, metrics_body::body(scrape, gzip)).into_response();
+    if gzip {
+        response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    response
 }
 
 async fn resume(State(sources): State<Sources>, uri: Uri, headers: HeaderMap) -> Response {
