@@ -60,7 +60,10 @@ fn serve(args: &ServeArgs) -> anyhow::Result<()> {
     }
     // What was given on the command line cannot be read again.
     let watching = Watching { servers, source: None, signals, stop, stopped };
-    runtime.block_on(watching.until_stopped(listener, actions, launchpad))
+    let ended = runtime.block_on(watching.until_stopped(listener, actions, launchpad));
+    // A configuration that is still being read keeps nobody.
+    runtime.shutdown_background();
+    ended
 }
 
 /// What is watched, and who may change that.

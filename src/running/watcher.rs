@@ -134,7 +134,12 @@ impl Watcher {
         loop {
             let left = due.saturating_sub(clock::up());
             if left.is_zero() {
-                return if *self.stop.borrow() { Woken::Stopped } else { Woken::Due(expected) };
+                // What is to be watched now comes before what was due.
+                return match (*self.stop.borrow(), self.orders.has_changed()) {
+                    (true, _) | (_, Err(_)) => Woken::Stopped,
+                    (false, Ok(true)) => Woken::Ordered,
+                    (false, Ok(false)) => Woken::Due(expected),
+                };
             }
             if held && !self.is_held() {
                 return Woken::Resumed;

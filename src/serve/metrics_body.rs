@@ -12,6 +12,9 @@ use hyper::body::{Body as HttpBody, Bytes, Frame, SizeHint};
 
 use crate::show::scrape::Scrape;
 
+/// How many pieces are made before others have their turn: a millisecond's worth, packed.
+const AT_ONCE: u32 = 4;
+
 /// A scrape that is written, and packed if `gzip` says so, while it is sent, a piece at a time. What is
 /// one piece has a length; more is sent in chunks, or, to an HTTP/1.0 client, until the connection is
 /// closed.
@@ -21,7 +24,7 @@ pub(super) fn body(mut scrape: Scrape, gzip: bool) -> Body {
     if scrape.is_over() {
         return Body::from([first, packer.end()].concat());
     }
-    Body::new(Pieces { first: Some(first), scrape, packer: Some(packer), rested: true })
+    Body::new(Pieces { first: Some(first), scrape, packer: Some(packer), unrested: 0 })
 }
 
 /// What becomes of a piece.
@@ -62,8 +65,8 @@ struct Pieces {
     scrape: Scrape,
     /// Taken when there is nothing more to pack.
     packer: Option<Packer>,
-    /// Others have had their turn since the last piece: thousands of servers take a tenth of a second.
-    rested: bool,
+    /// Pieces since others had their turn: thousands of servers take a tenth of a second.
+    unrested: u32,
 }
 
 impl Pieces {
@@ -85,14 +88,15 @@ impl HttpBody for Pieces {
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let pieces = self.get_mut();
-        if std::mem::replace(&mut pieces.rested, false) {
+        while pieces.unrested < AT_ONCE {
+            pieces.unrested += 1;
             match pieces.next() {
                 None => return Poll::Ready(None),
                 Some(piece) if !piece.is_empty() => return Poll::Ready(Some(Ok(Frame::data(piece.into())))),
                 Some(_) => {}
             }
         }
-        pieces.rested = true;
+        pieces.unrested = 0;
         cx.waker().wake_by_ref();
         Poll::Pending
     }
