@@ -206,7 +206,7 @@ impl Watcher {
         let now = clock::now();
         let Outcome { report, listed, recording } = made.outcome;
         let report = Arc::new(report);
-        let overlaps = grid.between(made.served, now.up);
+        let overlaps = grid.between(made.served.max(made.earliest), now.up);
         let recorded = self.fleet.hub.update(|snapshot| {
             snapshot.sidecar.in_flight -= 1;
             if *self.stop.borrow() {
