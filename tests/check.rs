@@ -192,7 +192,7 @@ fn bad_input_is_one_clear_line_and_launches_nothing() {
         (vec!["check", "--startup-timeout", "5", "--", "touch", touch], "the unit is missing"),
         (vec!["check", "--startup-timeout", "0s", "--", "touch", touch], "longer than zero"),
         (vec!["check", "python3", "server.py"], "come after --"),
-        (vec!["check", "--format", "xml", "--", "touch", touch], "[possible values: human, json]"),
+        (vec!["check", "--format", "xml", "--", "touch", touch], "[possible values: human, json, junit, github, nagios]"),
         (vec!["sample-server"], "<KIND>"),
         (vec!["check", "--no-such-option", "--", "touch", touch], "--no-such-option"),
         (vec!["check", "--env", "NOVALUE_ANYWHERE", "--", "touch", touch], "NAME=VALUE"),

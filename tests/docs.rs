@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use stdiowatch::config::{FILE, Keys, Kind as KindOfKey, Names};
 use stdiowatch::judge::CHECKS;
 use stdiowatch::show::exposition::Kind;
 use stdiowatch::show::metrics::{METRICS, SIDECAR_METRICS};
@@ -70,10 +71,63 @@ fn every_metric_is_documented() {
     is_in("docs/metrics.md", "metrics", &table);
 }
 
+/// Rows for the keys of a mapping, and for those of the mappings in it.
+fn rows(keys: &'static Keys, above: &str, table: &mut String) {
+    for key in keys.iter() {
+        let path = format!("{above}{}", key.name);
+        let default = if key.required {
+            "required".to_owned()
+        } else {
+            Some(key.default).filter(|d| !d.is_empty()).map_or(String::new(), |d| format!("`{d}`"))
+        };
+        let _ = writeln!(table, "| `{path}` | {} | {default} | {} |", key.kind.name(), key.about);
+        let kinds = if let KindOfKey::Either(kinds) = &key.kind { kinds } else { std::slice::from_ref(&key.kind) };
+        for kind in kinds {
+            if let KindOfKey::Keys(inner) = kind
+                && key.name != "defaults"
+            {
+                rows(inner, &format!("{path}."), table);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_key_of_the_configuration_is_documented() {
+    const HEAD: &str = "| key | what it takes | default | what it means |\n|---|---|---|---|\n";
+    let mut text = format!("\n{HEAD}");
+    rows(&FILE, "", &mut text);
+    let server = FILE
+        .get("servers")
+        .and_then(|key| if let KindOfKey::Named(Names::Servers, KindOfKey::Keys(server)) = key.kind { Some(server) } else { None });
+    text.push_str("\nOf a server:\n\n");
+    text.push_str(HEAD);
+    rows(server.unwrap(), "", &mut text);
+    text.push('\n');
+    is_in("docs/configuration.md", "keys", &text);
+}
+
+#[test]
+fn the_example_of_a_configuration_is_one() {
+    let page = fs::read_to_string(root().join("docs/configuration.md")).unwrap();
+    let example = page.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    let path = std::env::temp_dir().join(format!("stdiowatch-example-{}.yaml", std::process::id()));
+    fs::write(&path, example).unwrap();
+    let output =
+        std::process::Command::new(env!("CARGO_BIN_EXE_stdiowatch")).arg("config").arg("check").arg(&path).env("API_KEY", "k").output().unwrap();
+    fs::remove_file(&path).unwrap();
+    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.ends_with(": ok, 1 server\n"), "{said}");
+}
+
 /// The names of all members of an object and of the objects in it.
 fn members(value: &serde_json::Value, found: &mut Vec<String>) {
     for (name, value) in value.as_object().into_iter().flatten() {
         found.push(name.clone());
+        if name == "items" {
+            // What the server lists has names of its own.
+            continue;
+        }
         members(value, found);
         value.as_array().into_iter().flatten().for_each(|element| members(element, found));
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use common::*;
 use stdiowatch::judge::{Rules, Verdict};
 use stdiowatch::outside::process::{GuardCommand, LaunchSpec};
-use stdiowatch::running::{Job, Known, Launchpad, Watched};
+use stdiowatch::running::{Job, Known, Launchpad, Onlooker, Watched};
 use stdiowatch::words::ServerName;
 use tokio::sync::watch;
 
@@ -35,9 +35,10 @@ fn job(kind: &str) -> Job {
         spec: Arc::clone(&server.spec),
         plan: server.plan(Known { era: Some(stdiowatch::protocol::Era::Legacy), launched: true, ..Known::default() }, false),
         rules: Arc::new(Rules::default()),
-        baseline: None,
+        accepted: None,
         record: false,
         coexists: false,
+        onlooker: Onlooker::default(),
     }
 }
 

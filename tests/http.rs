@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use stdiowatch::judge::{Report, Rules, Verdict, judge};
+use stdiowatch::judge::{Reference, Report, Rules, Verdict, judge};
 use stdiowatch::ledger::{Fact, ServerState, Terms};
 use stdiowatch::outside::clock;
 use stdiowatch::probe::{Observation, Peers, Phase};
@@ -27,12 +27,19 @@ const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 fn server(name: &str, verdict: Option<Verdict>) -> ServerState {
     let seconds = Duration::from_secs;
-    let terms = Terms { interval: seconds(60), timeouts: vec![(Phase::List, seconds(10))], total: seconds(180), failures: 1, successes: 1 };
+    let terms = Terms {
+        interval: seconds(60),
+        timeouts: vec![(Phase::List, seconds(10))],
+        total: seconds(180),
+        failures: 1,
+        successes: 1,
+        acceptance: Default::default(),
+    };
     let name = ServerName::new(name).unwrap();
     let mut state = ServerState::new(name.clone(), terms);
     if let Some(verdict) = verdict {
         let nothing = Observation { launches: vec![], judged: 0, total: seconds(1), cancelled: false, peers: Peers::default(), container: None };
-        let report = Report { verdict, ..judge(&name, String::new(), &nothing, &Rules::default(), None) };
+        let report = Report { verdict, ..judge(&name, String::new(), &nothing, &Rules::default(), Reference::nothing()) };
         state.apply(Fact { report: Arc::new(report), at: clock::now(), listed: None });
     }
     state

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use common::*;
 
 fn probe(serving: &Serving, target: &str, fields: &str) -> (u16, String, String) {
-    serving.ask(&format!("GET /probe?target={target} HTTP/1.0\r\n{fields}\r\n"))
+    serving.exchange(&format!("GET /probe?target={target} HTTP/1.0\r\n{fields}\r\n"))
 }
 
 fn has(body: &str, line: &str) -> bool {
@@ -43,7 +43,7 @@ fn one_server_is_probed_now_and_answered_with_its_series_alone() {
     let ask = |target: &str| serving.get(target);
     assert_eq!((ask("/probe?target=nobody").0, ask("/probe?target=a%2Fb").0, ask("/probe").0, ask("/probe?target=").0), (404, 404, 400, 404));
     assert_eq!(ask("/probe?target=nobody").1, "no server has this name\n");
-    assert_eq!(serving.ask("POST /probe?target=sound HTTP/1.0\r\n\r\n").0, 405);
+    assert_eq!(serving.exchange("POST /probe?target=sound HTTP/1.0\r\n\r\n").0, 405);
 }
 
 #[test]
@@ -58,10 +58,10 @@ fn head_launches_nothing() {
     let until = Instant::now() + Duration::from_millis(5100);
     poll(LONG, || (Instant::now() >= until).then_some(()));
     for target in ["mine", "nobody"] {
-        let (status, _, body) = serving.ask(&format!("HEAD /probe?target={target} HTTP/1.0\r\n\r\n"));
+        let (status, _, body) = serving.exchange(&format!("HEAD /probe?target={target} HTTP/1.0\r\n\r\n"));
         assert_eq!((status, body.as_str()), (if target == "mine" { 200 } else { 404 }, ""));
     }
-    assert_eq!(serving.ask("OPTIONS /probe?target=mine HTTP/1.0\r\n\r\n").0, 204);
+    assert_eq!(serving.exchange("OPTIONS /probe?target=mine HTTP/1.0\r\n\r\n").0, 204);
     assert_eq!(launches(), 1);
     // A crowd of GETs launches one.
     let statuses: Vec<u16> = std::thread::scope(|scope| {
@@ -144,7 +144,7 @@ fn a_transcript_is_shown_to_its_owner_without_secrets() {
     let (status, _, body) = probe(&serving, "mine&debug=true", "Host: localhost:1\r\n");
     assert_eq!(status, 200);
     assert!(body.starts_with("Transcript of the probe:\n"), "{body}");
-    for part in ["  -> {\"jsonrpc\":\"2.0\"", "  <- {", "  2> my key is ", "\nReport:\n\nPASS  mine", "\nprobe_success 1\n"] {
+    for part in ["  → {\"jsonrpc\":\"2.0\"", "  ← {", "  stderr: my key is ", "\nReport:\n\nPASS  mine", "\nprobe_success 1\n"] {
         assert!(body.contains(part), "{part} is not in\n{body}");
     }
     assert!(!body.contains("hunter2"), "{body}");

@@ -114,14 +114,14 @@ fn sighup_ends_nothing_and_there_is_nothing_to_read_again() {
     serving.becomes("/health/mine", 200);
     serving.signal("HUP");
     serving.signal("HUP");
-    let (status, _, body) = serving.ask("POST /-/reload HTTP/1.0\r\n\r\n");
+    let (status, _, body) = serving.exchange("POST /-/reload HTTP/1.0\r\n\r\n");
     assert_eq!((status, body.starts_with("there is nothing to read again")), (409, true), "{body}");
     assert_eq!(serving.get("/-/reload").0, 405);
     assert_eq!((serving.get("/health/mine").0, serving.get("/livez").0), (200, 200));
     serving.signal("TERM");
     assert_eq!(serving.wait().code(), Some(0));
     let serving = Serving::start(&run, &["--name", "mine", "--", PROGRAM, "sample-server", "sound"]);
-    assert_eq!(serving.ask("POST /-/reload HTTP/1.0\r\n\r\n").0, 403, "off unless enabled");
+    assert_eq!(serving.exchange("POST /-/reload HTTP/1.0\r\n\r\n").0, 403, "off unless enabled");
 }
 
 #[test]

@@ -8,17 +8,14 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::duration;
-use crate::judge::{OBJECTIVES, Rules, Severity, check};
+use crate::config::quantity;
+use crate::judge::{ChangeClass, OBJECTIVES, Rules, Severity};
 use crate::outside::process::{EnvMode, LaunchSpec, StdioKind};
 use crate::probe::{Call, EraChoice, Times};
 use crate::protocol::Era;
-use crate::running::Watched;
+use crate::running::{SchemaPolicy, Watched};
 use crate::sample::Kind;
 use crate::words::ServerName;
-
-/// Where `serve` listens, unless told otherwise.
-pub(super) const DEFAULT_LISTEN: &str = "127.0.0.1:10779";
 
 /// Lets ordinary monitoring watch MCP servers that speak over stdio: launches them as a client
 /// would, and says whether the handshake completes.
@@ -34,8 +31,18 @@ pub(super) enum Command {
     /// Probe a server once, say what was seen, exit.
     ///
     /// Exit status: 0 the server passes (warnings allowed), 1 it fails, 2 usage or configuration
-    /// error, 3 nothing can be said about it (our own trouble).
+    /// error, 3 nothing can be said about it (our own trouble). With --format nagios those of a
+    /// monitoring plugin: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN and usage errors.
     Check(CheckArgs),
+    /// Write down what a server lists, to be reviewed and compared with.
+    ///
+    /// Exit status: 0 written, or the same already; 1 it cannot be, or, with --check, it would be
+    /// another one; 2 usage or configuration error; 3 nothing can be said (our own trouble).
+    Lock(LockArgs),
+    /// Compare two lock files, or a lock file and a report of `check --format json`.
+    ///
+    /// Exit status: 0 the same, 1 different, 2 they cannot be compared.
+    Diff(DiffArgs),
     /// Watch a server, and serve /health, /metrics and a status page.
     Serve(ServeArgs),
     /// Be a small MCP server on stdin and stdout, a sound or a broken one: for tests and demos.
@@ -43,6 +50,11 @@ pub(super) enum Command {
         /// Which one.
         #[arg(value_parser = |text: &str| text.parse::<Kind>())]
         kind: Kind,
+    },
+    /// Check a configuration, show what it comes to, or print its JSON Schema.
+    Config {
+        #[command(subcommand)]
+        command: super::config::ConfigCommand,
     },
     /// Say what a finding means, what clients do about it, and how to mend it.
     Explain {
@@ -55,31 +67,89 @@ pub(super) enum Command {
         #[arg(default_value = "http://127.0.0.1:10779/health")]
         url: String,
     },
-    /// End what a killed stdiowatch has left running. Started by stdiowatch itself.
-    #[command(hide = true)]
-    Guard,
+    /// Print a completion script for a shell.
+    Completions {
+        /// For which shell.
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+    /// Print a manual page, in roff: `stdiowatch man | man -l -`.
+    Man {
+        /// Of this subcommand; of the whole program without one.
+        subcommand: Option<String>,
+    },
+    /// Copy this program into a directory, as an init container does for a container that lacks it.
+    CopySelf {
+        /// An existing directory; the copy is called stdiowatch there.
+        dir: PathBuf,
+    },
 }
 
 #[derive(Debug, Args)]
 pub(super) struct CheckArgs {
     #[command(flatten)]
     pub(super) server: ServerArgs,
+    /// The names of the servers of --config to probe; all of them, unless told otherwise.
+    #[arg(value_name = "NAME")]
+    pub(super) names: Vec<String>,
     /// How to print the report.
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(super) format: Format,
     /// Write the report to this file instead of to stdout.
     #[arg(short, long, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
-    /// Exit with 1 on warnings too.
+    /// Exit with 1 on warnings too; they are failures in JUnit's format and critical in Nagios'.
     #[arg(long)]
     pub(super) strict: bool,
+    /// Classes of changes of the schema that are told, and weigh nothing: annotation, description,
+    /// compatible, breaking.
+    #[arg(long, value_name = "CLASS,…", value_delimiter = ',', value_parser = class)]
+    pub(super) allow: Vec<ChangeClass>,
+    /// Say only what is wrong, and show no progress.
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub(super) quiet: bool,
+    /// Show on stderr what goes over the server's pipes, as it goes, with times, the values of --env
+    /// masked.
+    #[arg(short, long)]
+    pub(super) verbose: bool,
     /// Write everything that happens to this file, as JSON Lines: both directions, with times, the
     /// values of --env masked.
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     pub(super) record: Option<PathBuf>,
     /// Launch nothing; judge what was recorded in this file.
-    #[arg(long, value_name = "FILE", conflicts_with = "command")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "config"])]
     pub(super) replay: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct LockArgs {
+    #[command(flatten)]
+    pub(super) server: ServerArgs,
+    /// The names of the servers of --config to lock; all of them, unless told otherwise.
+    #[arg(value_name = "NAME")]
+    pub(super) names: Vec<String>,
+    /// Write nothing; exit with 1 if the file would be another one.
+    #[arg(long)]
+    pub(super) check: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct DiffArgs {
+    /// What there was: a lock file or a report.
+    pub(super) old: PathBuf,
+    /// What there is: a lock file or a report.
+    pub(super) new: PathBuf,
+    /// How to print the differences.
+    #[arg(long, value_enum, default_value_t = DiffFormat::Human)]
+    pub(super) format: DiffFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum DiffFormat {
+    /// For people.
+    Human,
+    /// One JSON object: {"format":1,"servers":{NAME: DRIFT}}.
+    Json,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -88,29 +158,52 @@ pub(super) enum Format {
     Human,
     /// One JSON object: {"format":1,"servers":[…]}.
     Json,
+    /// JUnit XML, for CI systems.
+    Junit,
+    /// Annotations for GitHub Actions, and a summary in the file that GITHUB_STEP_SUMMARY names.
+    Github,
+    /// A monitoring plugin's output, with its exit statuses, for Nagios and Icinga.
+    Nagios,
+}
+
+impl Format {
+    /// Whether these arguments, which could not be read, ask for this format.
+    pub(super) fn is_asked_for(self, args: impl IntoIterator<Item = std::ffi::OsString>) -> bool {
+        let ours: Vec<_> = args.into_iter().take_while(|arg| arg != "--").collect();
+        let name = self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+        let joined = format!("--format={name}");
+        ours.iter().any(|arg| *arg == *joined) || ours.windows(2).any(|two| two[0] == "--format" && two[1] == *name)
+    }
 }
 
 #[derive(Debug, Args)]
 pub(super) struct ServeArgs {
     /// Watch built-in sample servers, sound ones and broken ones.
-    #[arg(long, conflicts_with = "command")]
+    #[arg(long, conflicts_with_all = ["command", "config"])]
     pub(super) demo: bool,
-    /// The address to listen on.
-    #[arg(long, value_name = "ADDRESS", default_value = DEFAULT_LISTEN)]
-    pub(super) listen: String,
-    /// Allow what changes something over HTTP: POST /-/resume/NAME. Only while listening on a loopback
+    /// The address to listen on [default: what the configuration says, or 127.0.0.1:10779].
+    #[arg(long, value_name = "ADDRESS")]
+    pub(super) listen: Option<String>,
+    /// Read the files of --config again when they change. SIGHUP does that too.
+    #[arg(long, requires = "config")]
+    pub(super) watch_config: bool,
+    /// Allow what changes something over HTTP: POST /-/reload, /-/resume/NAME, /-/accept/NAME. Only while listening on a loopback
     /// address.
     #[arg(long)]
     pub(super) enable_actions: bool,
     /// From one probe to the next while all is well; 1s at the least [default: 60s, with --demo 10s].
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = interval)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = quantity::interval)]
     pub(super) interval: Option<Duration>,
+    /// Where accepted schemas are kept over restarts [default: $XDG_STATE_HOME/stdiowatch/…, or
+    /// ~/.local/state/stdiowatch/…].
+    #[arg(long, value_name = "DIR")]
+    pub(super) state_dir: Option<PathBuf>,
     #[command(flatten)]
     pub(super) server: ServerArgs,
 }
 
 /// How a server given as a command is launched, probed and judged.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(super) struct ServerArgs {
     /// What to call the server; its program's name, unless told otherwise.
     #[arg(long)]
@@ -132,19 +225,19 @@ pub(super) struct ServerArgs {
     #[arg(long, value_enum, default_value_t = EraArg::Auto)]
     era: EraArg,
     /// From the launch to the first reply [default: 30s].
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration::parse_positive)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = quantity::positive_duration)]
     startup_timeout: Option<Duration>,
     /// From each later request to its reply [default: 10s].
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration::parse_positive)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = quantity::positive_duration)]
     request_timeout: Option<Duration>,
     /// The whole probe, shutdown included [default: 180s].
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration::parse_positive)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = quantity::positive_duration)]
     total_timeout: Option<Duration>,
     /// From the end of the server's input to SIGTERM [default: 5s].
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = quantity::duration)]
     eof_grace: Option<Duration>,
     /// From SIGTERM to SIGKILL [default: 5s].
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = quantity::duration)]
     term_grace: Option<Duration>,
     /// Give a finding another severity: info, warn, fail or unknown; may be repeated.
     #[arg(long, value_name = "CODE=LEVEL", value_parser = severity)]
@@ -155,8 +248,15 @@ pub(super) struct ServerArgs {
     /// Call a tool once its list has been read: a name, or {"tool": NAME, "arguments": {…},
     /// "expect": {"contains": TEXT, "equals": {POINTER: VALUE}}}. Refused for tools that the server
     /// marks destructive, unless "insist": true.
-    #[arg(long, value_name = "TOOL|JSON", value_parser = super::call::parse)]
+    #[arg(long, value_name = "TOOL|JSON", value_parser = crate::config::call)]
     call: Option<Call>,
+    /// Compare what is listed with this lock file (`lock`: write it) [lock's default: mcp.lock.json].
+    #[arg(long, value_name = "FILE")]
+    pub(super) lock: Option<PathBuf>,
+    /// Servers of a file instead of a command: our own YAML, or the file of an MCP client as it is; may be
+    /// repeated.
+    #[arg(long, value_name = "FILE", conflicts_with = "command")]
+    pub(super) config: Vec<PathBuf>,
     /// The server's command and its arguments, after --.
     #[arg(last = true, value_name = "COMMAND")]
     pub(super) command: Vec<String>,
@@ -191,6 +291,27 @@ enum EraArg {
 }
 
 impl ServerArgs {
+    /// The name of an option that was given and is for a server given as a command.
+    pub(super) fn of_a_command(&self) -> Option<&'static str> {
+        let given = [
+            ("name", self.name.is_some()),
+            ("env", !self.env.is_empty()),
+            ("env-mode", self.env_mode != EnvModeArg::Sdk),
+            ("cwd", self.cwd.is_some()),
+            ("stdio", self.stdio != StdioArg::Pipe),
+            ("era", self.era != EraArg::Auto),
+            ("startup-timeout", self.startup_timeout.is_some()),
+            ("request-timeout", self.request_timeout.is_some()),
+            ("total-timeout", self.total_timeout.is_some()),
+            ("eof-grace", self.eof_grace.is_some()),
+            ("term-grace", self.term_grace.is_some()),
+            ("severity", !self.severity.is_empty()),
+            ("objective", !self.objective.is_empty()),
+            ("call", self.call.is_some()),
+        ];
+        given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
+    }
+
     /// The server that was asked for.
     ///
     /// # Errors
@@ -198,7 +319,7 @@ impl ServerArgs {
     /// In one line, if it makes no sense.
     pub(super) fn watched(&self, interval: Duration) -> anyhow::Result<Watched> {
         let Some((command, args)) = self.command.split_first() else {
-            bail!("no command: give the server's command and arguments after --, as in `… -- npx -y some-mcp-server`");
+            bail!("no server: give its command and arguments after --, as in `… -- npx -y some-mcp-server`, or a file by --config");
         };
         if command.is_empty() {
             bail!("the command is empty");
@@ -231,7 +352,9 @@ impl ServerArgs {
             EraArg::Modern => EraChoice::Fixed(Era::Modern),
             EraArg::Legacy => EraChoice::Fixed(Era::Legacy),
         };
-        Ok(Watched { era, times: self.times(), call: self.call.clone(), rules: Arc::new(self.rules()), ..Watched::new(name, spec, interval) })
+        let schema = SchemaPolicy { lock: self.lock.clone(), ..SchemaPolicy::default() };
+        let rules = Arc::new(self.rules());
+        Ok(Watched { era, times: self.times(), call: self.call.clone(), rules, schema, ..Watched::new(name, spec, interval) })
     }
 
     /// How the server is judged.
@@ -256,18 +379,10 @@ impl ServerArgs {
     }
 }
 
-fn interval(text: &str) -> Result<Duration, String> {
-    let interval = duration::parse(text)?;
-    if interval < Duration::from_secs(1) {
-        return Err("a server is launched at most once a second; give 1s or more".to_owned());
-    }
-    Ok(interval)
-}
-
 fn objective(text: &str) -> Result<(&'static str, Duration), String> {
     let (name, objective) = text.split_once('=').ok_or("write it as PHASE=DURATION, such as startup=2s")?;
     let phase = OBJECTIVES.into_iter().find(|phase| *phase == name).ok_or("a phase is startup, list, call or shutdown")?;
-    Ok((phase, duration::parse_positive(objective)?))
+    Ok((phase, quantity::positive_duration(objective)?))
 }
 
 /// `NAME=VALUE`, or `NAME` for a variable that is set here: so that a secret need not stand in the
@@ -286,12 +401,14 @@ fn assignment(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value))
 }
 
+fn class(text: &str) -> Result<ChangeClass, String> {
+    let found = ChangeClass::ALL.into_iter().find(|class| class.as_str() == text);
+    found.ok_or_else(|| "a class is annotation, description, compatible or breaking".to_owned())
+}
+
 fn severity(text: &str) -> Result<(String, Severity), String> {
     let (code, level) = text.split_once('=').ok_or("write it as CODE=LEVEL, such as stdout.noise=warn")?;
-    if check(code).is_none() {
-        let quoted = crate::words::printable(code, 60);
-        return Err(format!("there is no finding \"{quoted}\"; `stdiowatch explain` lists them"));
-    }
+    crate::config::known_code(code)?;
     let level = Severity::ALL.into_iter().find(|s| s.as_str() == level).ok_or("a level is info, warn, fail or unknown")?;
     Ok((code.to_owned(), level))
 }

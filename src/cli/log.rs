@@ -8,7 +8,7 @@ use tracing_subscriber::EnvFilter;
 pub(super) fn begin() {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     let terminal = std::io::stderr().is_terminal();
-    let colours = terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+    let colours = super::terminal::has_colours(&std::io::stderr());
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_target(false).with_writer(std::io::stderr);
     if terminal {
         builder.with_ansi(colours).compact().init();

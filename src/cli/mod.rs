@@ -1,19 +1,28 @@
 //! Floor 8: the command line, where everything is put together.
 
 mod args;
-mod call;
 mod check;
+mod config;
+mod copy_self;
 mod demo;
-mod duration;
+mod diff;
 mod explain;
 mod healthcheck;
+mod lock;
+mod lockfile;
 mod log;
+mod output;
+mod probing;
+mod progress;
+mod reference;
 mod serve;
+mod servers;
 mod signals;
+mod terminal;
 
 use std::process::ExitCode;
 
-use args::{Cli, Command};
+use args::{Cli, Command, Format};
 use clap::Parser as _;
 
 /// Runs the program.
@@ -26,17 +35,27 @@ pub fn run() -> ExitCode {
     if let Some(code) = crate::outside::process::browser_main() {
         return code;
     }
+    // Which ends what a killed stdiowatch has left running. Started by stdiowatch itself, and there for as long as it is:
+    // before the parser is made, which would take more memory than all else it does.
+    if std::env::args_os().skip(1).eq(["guard"]) {
+        return crate::outside::process::guard_main();
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
     match cli.command {
         Command::Check(args) => check::run(args),
+        Command::Lock(args) => lock::run(&args),
+        Command::Diff(args) => diff::run(&args),
         Command::Serve(args) => serve::run(args),
         Command::SampleServer { kind } => crate::sample::run(kind),
+        Command::Config { command } => config::run(command),
         Command::Explain { code } => explain::run(code.as_deref()),
         Command::Healthcheck { url } => healthcheck::run(&url),
-        Command::Guard => crate::outside::process::guard_main(),
+        Command::Completions { shell } => reference::completions(shell),
+        Command::Man { subcommand } => reference::man(subcommand.as_deref()),
+        Command::CopySelf { dir } => copy_self::run(&dir),
     }
 }
 
@@ -45,6 +64,9 @@ fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         let _ = error.print();
         return ExitCode::SUCCESS;
+    }
+    if Format::Nagios.is_asked_for(std::env::args_os()) {
+        return unusable(&in_one_line(error));
     }
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let _ = error.print();
@@ -71,8 +93,18 @@ fn in_one_line(error: &clap::Error) -> String {
 /// The status of a usage or configuration error.
 const USAGE: u8 = 2;
 
-/// Says what is wrong on stderr, in one line.
+/// Says what is wrong to a monitoring system: on stdout, and as UNKNOWN, for a mistake of ours is not the server's.
+fn unusable(error: &str) -> ExitCode {
+    let _ = std::io::Write::write_all(&mut std::io::stdout(), crate::show::nagios::unusable(error).as_bytes());
+    ExitCode::from(crate::show::nagios::State::Unknown.exit_status())
+}
+
+/// Says what is wrong on stderr: in one line, or in one for each mistake in a configuration.
 fn complain(error: &anyhow::Error) -> ExitCode {
-    eprintln!("stdiowatch: {error:#}");
+    match error.downcast_ref::<servers::Wrong>() {
+        // Lines that begin with a place, as editors and CI know them.
+        Some(wrong) => eprintln!("{wrong}"),
+        None => eprintln!("stdiowatch: {error:#}"),
+    }
     ExitCode::from(USAGE)
 }

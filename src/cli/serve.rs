@@ -1,5 +1,6 @@
 //! `stdiowatch serve`: watch servers, and show them over HTTP.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,20 +10,22 @@ use tokio::sync::watch;
 use tracing::{info, warn};
 
 use super::args::ServeArgs;
+use super::servers::{self, Chosen};
 use super::signals::{Request, Signals};
 use super::{complain, demo, log};
+use crate::config::LISTEN;
 use crate::outside::clock;
 use crate::outside::process::GuardCommand;
+use crate::outside::vault::file_name;
 use crate::running::hub::Hub;
-use crate::running::reload::{Reloader, Source};
+use crate::running::keeper::Keeper;
+use crate::running::reload::{Reloader, Source, seen};
 use crate::running::{Fleet, Launchpad, Watched};
 use crate::serve::actions::Actions;
 use crate::serve::listen::{self, Limits};
 use crate::serve::own::Own;
 use crate::serve::routes::{Sources, routes, with_manners};
 
-/// From one probe to the next, unless told otherwise.
-const INTERVAL: Duration = Duration::from_secs(60);
 /// The same for the demo, which should show something soon.
 const DEMO_INTERVAL: Duration = Duration::from_secs(10);
 
@@ -35,22 +38,25 @@ pub(super) fn run(args: ServeArgs) -> ExitCode {
 
 /// Everything that can be wrong is found out before the first server is launched.
 fn serve(args: &ServeArgs) -> anyhow::Result<()> {
-    let servers = if args.demo {
-        demo::servers(args.interval.unwrap_or(DEMO_INTERVAL))?
-    } else {
-        vec![args.server.watched(args.interval.unwrap_or(INTERVAL))?]
-    };
+    let chosen = chosen(args)?;
+    let listen = args.listen.as_deref().or(chosen.listen.as_deref()).unwrap_or(LISTEN).to_owned();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
     let signals = {
         let _inside = runtime.enter();
         Signals::catch()?
     };
-    let listener = listen::bind(&args.listen)?;
+    let listener = listen::bind(&listen)?;
     log::begin();
     let (stop, stopped) = watch::channel(false);
     let launchpad = Arc::new(Launchpad::start(GuardCommand::own(), stopped.clone()).context("cannot launch anything")?);
-    let address = listener.local_addr().map_or_else(|_| args.listen.clone(), |a| a.to_string());
-    for server in &servers {
+    let address = listener.local_addr().map_or_else(|_| listen.clone(), |a| a.to_string());
+    for skipped in &chosen.skipped {
+        match skipped.broken {
+            true => warn!("{}", servers::told(skipped)),
+            false => info!("{}", servers::told(skipped)),
+        }
+    }
+    for server in &chosen.servers {
         info!(server = server.name.as_str(), every = ?server.interval, "watching");
     }
     info!("listening on http://{address}/");
@@ -58,17 +64,64 @@ fn serve(args: &ServeArgs) -> anyhow::Result<()> {
     if actions == Actions::NotHere {
         warn!("--enable-actions has no effect: {address} is no loopback address, and nobody who calls is known");
     }
-    // What was given on the command line cannot be read again.
-    let watching = Watching { servers, source: None, signals, stop, stopped };
+    let keeper = state_dir(args, &chosen).map(|dir| Keeper::open(&dir));
+    let watching = Watching { source: source(args, &chosen), servers: chosen.servers, keeper, signals, stop, stopped };
     let ended = runtime.block_on(watching.until_stopped(listener, actions, launchpad));
     // A configuration that is still being read keeps nobody.
     runtime.shutdown_background();
     ended
 }
 
+/// Where accepted schemas are kept: where it was said, or else where the XDG base directory
+/// specification has it. The demo keeps nothing.
+fn state_dir(args: &ServeArgs, chosen: &Chosen) -> Option<PathBuf> {
+    if let Some(dir) = args.state_dir.as_ref().or(chosen.state_dir.as_ref()) {
+        return Some(dir.clone());
+    }
+    if args.demo {
+        return None;
+    }
+    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
+    let base = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")));
+    if base.is_none() {
+        info!("nothing is kept over restarts: there is neither --state-dir nor XDG_STATE_HOME nor HOME");
+    }
+    // Each for itself: a directory has one user at a time.
+    let own = match args.server.config.first() {
+        Some(file) => format!("config-{}", file_name(&std::path::absolute(file).unwrap_or_else(|_| file.clone()).to_string_lossy())),
+        None => format!("command-{}", file_name(chosen.servers.first().map_or("none", |server| server.name.as_str()))),
+    };
+    Some(base?.join("stdiowatch").join(own))
+}
+
+/// The servers to watch.
+fn chosen(args: &ServeArgs) -> anyhow::Result<Chosen> {
+    if args.demo {
+        let servers = demo::servers(args.interval.unwrap_or(DEMO_INTERVAL))?;
+        return Ok(Chosen { servers, skipped: Vec::new(), listen: None, state_dir: None, files: Vec::new() });
+    }
+    servers::chosen(&args.server, &[], args.interval)
+}
+
+/// Where the servers can be read again; what was given on the command line cannot.
+fn source(args: &ServeArgs, chosen: &Chosen) -> Option<Source> {
+    if args.server.config.is_empty() {
+        return None;
+    }
+    let (server, interval) = (args.server.clone(), args.interval);
+    let load = move || servers::chosen(&server, &[], interval).map(|chosen| chosen.servers).map_err(|error| format!("{error:#}"));
+    let files: Vec<PathBuf> = chosen.files.iter().chain(chosen.servers.iter().filter_map(|s| s.schema.lock.as_ref())).cloned().collect();
+    let follow = args.watch_config.then(|| {
+        let used = seen(&files);
+        (files, used)
+    });
+    Some(Source { load: Arc::new(load), follow })
+}
+
 /// What is watched, and who may change that.
 struct Watching {
     servers: Vec<Watched>,
+    keeper: Option<Keeper>,
     source: Option<Source>,
     signals: Signals,
     stop: watch::Sender<bool>,
@@ -78,7 +131,7 @@ struct Watching {
 impl Watching {
     async fn until_stopped(self, listener: std::net::TcpListener, actions: Actions, launchpad: Arc<Launchpad>) -> anyhow::Result<()> {
         let now = clock::now();
-        let hub = Arc::new(Hub::default());
+        let hub = Arc::new(Hub::keeping(self.keeper));
         hub.update(|snapshot| snapshot.sidecar.started = now);
         let own = Arc::new(Own::new(now).context("cannot set up metrics")?);
         let fleet = Fleet::new(Arc::clone(&hub), launchpad);

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::baseline::Baseline;
 use super::compare::ChangeClass;
+use super::drift::Drift;
+use super::listing::Source;
 use super::verdict::{Reason, Severity};
 use crate::probe::{Launch, Observation, Phase, Seen, What};
 use crate::words::At;
@@ -25,14 +26,6 @@ pub struct Rules {
     pub allowed: BTreeSet<ChangeClass>,
 }
 
-impl Rules {
-    /// The severity of the findings of `check`.
-    #[must_use]
-    pub fn severity_of(&self, check: &Check) -> Severity {
-        self.severity.get(check.code).copied().unwrap_or(check.severity)
-    }
-}
-
 /// What is judged.
 #[derive(Clone, Copy)]
 pub struct Case<'c> {
@@ -42,11 +35,25 @@ pub struct Case<'c> {
     pub launch: &'c Launch,
     /// The rules.
     pub rules: &'c Rules,
-    /// What the lists held when they were last accepted, if they ever were.
-    pub baseline: Option<&'c Baseline>,
+    /// How the lists differ from those that were accepted.
+    pub drift: &'c Drift,
 }
 
 impl<'c> Case<'c> {
+    /// The severity of the findings of `check`, here.
+    #[must_use]
+    pub fn severity_of(self, check: &Check) -> Severity {
+        self.rules.severity.get(check.code).copied().unwrap_or_else(|| self.default_severity(check))
+    }
+
+    /// The same, unless the rules say otherwise: what differs from a lock file differs from what people
+    /// have agreed on.
+    #[must_use]
+    pub fn default_severity(self, check: &Check) -> Severity {
+        let locked = self.drift.against.as_ref().is_some_and(|a| a.source == Source::Lock);
+        if locked && check.is_drift() { Severity::Fail } else { check.severity }
+    }
+
     /// What was seen on the judged launch and `wanted` makes something of, as one finding: the
     /// message is the first one's, the evidence tells of all.
     pub fn seen(self, wanted: impl Fn(&What) -> Option<String>) -> Option<Found> {
@@ -67,7 +74,9 @@ fn found<'s>(seen: impl Iterator<Item = &'s Seen>, wanted: impl Fn(&What) -> Opt
         let evidence = evidence(seen);
         more += seen.times - 1;
         match &mut found {
-            None => found = Some(Found { at: seen.at, phase: seen.phase, message, evidence, times: seen.times, line: seen.place.map(|p| p.line) }),
+            None => {
+                found = Some(Found { times: seen.times, line: seen.place.map(|p| p.line), ..Found::once(seen.at, seen.phase, message, evidence) })
+            }
             Some(found) => {
                 found.times += seen.times;
                 if message != found.message {
@@ -109,13 +118,15 @@ pub struct Found {
     pub times: u64,
     /// The line of stdout on which it was first seen.
     pub line: Option<u64>,
+    /// The rules allow it: it is told, and weighs nothing.
+    pub allowed: bool,
 }
 
 impl Found {
     /// Something found once.
     #[must_use]
     pub fn once(at: At, phase: Phase, message: impl Into<String>, evidence: impl Into<String>) -> Found {
-        Found { at, phase, message: message.into(), evidence: evidence.into(), times: 1, line: None }
+        Found { at, phase, message: message.into(), evidence: evidence.into(), times: 1, line: None, allowed: false }
     }
 }
 
@@ -135,10 +146,16 @@ pub struct Check {
 }
 
 impl Check {
-    /// Why a probe failed whose first failure is a finding of this check.
+    /// Whether it says that the schema is another one.
+    fn is_drift(&self) -> bool {
+        ["drift.added", "drift.removed", "drift.changed"].contains(&self.code)
+    }
+
+    /// Why a probe failed whose first failure is a finding of this check, which weighs `default` unless
+    /// the rules say otherwise.
     #[must_use]
-    pub fn reason(&self) -> Reason {
-        if self.severity != Severity::Fail {
+    pub fn reason(&self, default: Severity) -> Reason {
+        if default != Severity::Fail {
             return Reason::Policy;
         }
         let family = self.code.split('.').next().unwrap_or_default();

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
-use super::baseline::{Baseline, all_items};
 use super::case::{Case, Finding, Rules};
 use super::checks::CHECKS;
-use super::compare::ChangeClass;
+use super::drift::Drift;
+use super::listing::{Accepted, Environment, Listing, all_items};
 use super::verdict::{Reason, Severity, Verdict};
 use crate::probe::{EndedBy, Exit, Io, Launch, Observation};
 use crate::protocol::Era;
@@ -126,7 +127,7 @@ impl Lists {
 }
 
 /// The digest of all lists together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Schema {
     /// SHA-256, in hexadecimal.
     #[serde(serialize_with = "digest_hex")]
@@ -135,53 +136,11 @@ pub struct Schema {
     pub bytes: usize,
     /// Every offered list was read to its end.
     pub complete: bool,
-}
-
-/// How the schema differs from the accepted one.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Drift {
-    /// Whether it does.
-    pub status: DriftStatus,
-    /// Items that are new. Other lists than the tools have theirs in front: `prompts/NAME`.
-    pub added: Vec<String>,
-    /// Items that are gone.
-    pub removed: Vec<String>,
-    /// Items that are not the same.
-    pub changed: Vec<Changed>,
-}
-
-/// An item that is not the same.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Changed {
-    /// Its name.
-    pub tool: String,
-    /// JSON pointer to what changed, escaped and bounded.
-    pub path: String,
-    /// What the change means for those who use the item.
-    pub class: ChangeClass,
-    /// What changed, in a few words.
-    pub what: String,
-    /// What stood there before: JSON, escaped, bounded; `None` if nothing did.
-    pub old: Option<String>,
-    /// What stands there now.
-    pub new: Option<String>,
-}
-
-/// Whether a schema differs from the accepted one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DriftStatus {
-    /// Nothing was accepted yet, or nothing was listed.
-    #[default]
-    NoBaseline,
-    /// It is the same.
-    Same,
-    /// The same items in another order.
-    Order,
-    /// It differs.
-    Differs,
-    /// The accepted one was taken in another era.
-    NotComparable,
+    /// Why it may not be accepted, although it is complete; `None` if it may.
+    pub unfit: Option<String>,
+    /// The items themselves, as a lock file has them; only where they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub items: Option<Box<RawValue>>,
 }
 
 /// How the server was ended.
@@ -254,31 +213,50 @@ impl Report {
             finding.evidence.push_str(&hint);
         }
     }
+}
 
-    /// Masks what `redactor` knows in what came from comparing schemas: the baseline holds them as the
-    /// server wrote them. Everything else was masked when it was seen.
-    pub fn mask(&mut self, redactor: &Redactor) {
-        let drift = &mut self.drift;
-        let changed = drift.changed.iter_mut().flat_map(|c| [&mut c.tool, &mut c.path]);
-        let findings = self.findings.iter_mut().filter(|f| f.code.starts_with("drift.")).flat_map(|f| [&mut f.message, &mut f.evidence]);
-        for text in changed.chain(findings) {
-            *text = redactor.redact_str(text).into_owned();
+/// What a server's lists are compared with.
+#[derive(Clone, Copy)]
+pub struct Reference<'r> {
+    /// What was accepted; `None` where nothing was.
+    pub accepted: Option<&'r Accepted>,
+    /// What the server was configured with now.
+    pub environment: &'r Environment,
+    /// Knows what must not surface.
+    pub redactor: &'r Redactor,
+}
+
+impl Report {
+    /// Adds the items that were listed, masked.
+    pub fn add_items(&mut self, listing: &Listing, redactor: &Redactor) {
+        if let Some(schema) = &mut self.schema {
+            schema.items = RawValue::from_string(redactor.redact_str(&listing.lists_json()).into_owned()).ok();
         }
+    }
+}
+
+impl Reference<'static> {
+    /// Nothing was accepted, and nothing is known of how the server was configured.
+    #[must_use]
+    pub fn nothing() -> Reference<'static> {
+        static ENVIRONMENT: Environment = Environment { mode: String::new(), names: Vec::new(), fingerprint: String::new() };
+        static REDACTOR: Redactor = Redactor::none();
+        Reference { accepted: None, environment: &ENVIRONMENT, redactor: &REDACTOR }
     }
 }
 
 /// Judges what was seen of the server `name` in a probe that began at `started_at` (RFC 3339).
 #[must_use]
-pub fn judge(name: &ServerName, started_at: String, observation: &Observation, rules: &Rules, baseline: Option<&Baseline>) -> Report {
+pub fn judge(name: &ServerName, started_at: String, observation: &Observation, rules: &Rules, reference: Reference<'_>) -> Report {
     let launch = observation.judged();
-    let case = launch.map(|launch| Case { observation, launch, rules, baseline });
-    let (findings, reason) = case.map_or_else(|| (Vec::new(), None), find);
-    let verdict = Verdict::of(findings.iter().map(|f| f.severity).max().unwrap_or(Severity::Info));
-    let now = launch.and_then(Baseline::of);
-    let drift = match (baseline, &now) {
-        (Some(baseline), Some(now)) => baseline.drift(now),
+    let listed = launch.and_then(|launch| Listing::of(launch, reference.environment));
+    let drift = match (reference.accepted, &listed) {
+        (Some(accepted), Some(now)) => accepted.drift(now, &rules.allowed, reference.redactor),
         _ => Drift::default(),
     };
+    let case = launch.map(|launch| Case { observation, launch, rules, drift: &drift });
+    let (findings, reason) = case.map_or_else(|| (Vec::new(), None), find);
+    let verdict = Verdict::of(findings.iter().map(|f| f.severity).max().unwrap_or(Severity::Info));
     Report {
         server: name.to_string(),
         started_at,
@@ -293,7 +271,7 @@ pub fn judge(name: &ServerName, started_at: String, observation: &Observation, r
         spawns: observation.launches.iter().filter(|l| l.spawned.is_some()).count(),
         timings: timings(observation),
         lists: launch.map(lists).unwrap_or_default(),
-        schema: launch.and_then(schema),
+        schema: launch.and_then(|launch| schema(launch, listed.as_ref(), reference.redactor)),
         drift,
         shutdown: launch.and_then(shutdown),
         peers: PeersSeen { looked: observation.peers.looked, live: observation.peers.live.clone(), died: observation.peers.died.clone() },
@@ -309,15 +287,15 @@ fn find(case: Case<'_>) -> (Vec<Finding>, Option<Reason>) {
     let mut found: Vec<_> = CHECKS.iter().filter_map(|check| (check.run)(case).map(|found| (check, found))).collect();
     found.sort_by_key(|(_, found)| found.at);
     // What explains a failure takes its place.
-    let explained = found.iter().any(|(check, _)| case.rules.severity_of(check) == Severity::Unknown);
+    let explained = found.iter().any(|(check, _)| case.severity_of(check) == Severity::Unknown);
     let mut reason = None;
     let findings = found
         .into_iter()
         .map(|(check, found)| {
-            let severity = case.rules.severity_of(check);
+            let severity = if found.allowed { Severity::Info } else { case.severity_of(check) };
             let severity = if explained && severity == Severity::Fail { Severity::Unknown } else { severity };
             if severity == Severity::Fail {
-                reason.get_or_insert(check.reason());
+                reason.get_or_insert(check.reason(case.default_severity(check)));
             }
             Finding { code: check.code, severity, phase: found.phase, message: found.message, evidence: bounded(found.evidence), times: found.times }
         })
@@ -365,7 +343,7 @@ fn lists(launch: &Launch) -> Lists {
     }
 }
 
-fn schema(launch: &Launch) -> Option<Schema> {
+fn schema(launch: &Launch, listed: Option<&Listing>, redactor: &Redactor) -> Option<Schema> {
     if launch.lists.iter().all(|l| l.unknown) {
         return None;
     }
@@ -373,6 +351,8 @@ fn schema(launch: &Launch) -> Option<Schema> {
         sha256: set_digest(all_items(launch)),
         bytes: all_items(launch).map(|(_, item)| item.canonical.len()).sum(),
         complete: launch.listed.is_some() && launch.lists.iter().all(|l| l.complete),
+        unfit: listed.and_then(|l| l.unfit.as_ref()).map(|why| redactor.redact_str(why).into_owned()),
+        items: None,
     })
 }
 

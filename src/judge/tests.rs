@@ -31,6 +31,7 @@ fn launch() -> Launch {
         version: Some("2025-11-25".to_owned()),
         greeting: Default::default(),
         lists: Vec::new(),
+        pages: Default::default(),
         seen: Vec::new(),
         io: Io::default(),
         stderr_tail: String::new(),
@@ -65,8 +66,19 @@ fn with(change: impl FnOnce(&mut Launch)) -> Observation {
     Observation { launches: vec![launch], judged: 0, total: Duration::from_millis(100), cancelled: false, peers: Peers::default(), container: None }
 }
 
-fn report_by(observation: &Observation, rules: &Rules, baseline: Option<&Baseline>) -> Report {
-    judge(&ServerName::new("s").unwrap(), String::new(), observation, rules, baseline)
+fn report_by(observation: &Observation, rules: &Rules, accepted: Option<&Accepted>) -> Report {
+    let (environment, redactor) = (Environment::default(), Redactor::default());
+    let reference = Reference { accepted, environment: &environment, redactor: &redactor };
+    judge(&ServerName::new("s").unwrap(), String::new(), observation, rules, reference)
+}
+
+fn listing(observation: &Observation) -> Option<Listing> {
+    Listing::of(observation.judged().unwrap(), &Environment::default())
+}
+
+/// The listing, accepted as it was seen.
+fn accepted(listing: Listing) -> Accepted {
+    Accepted { listing: listing.into(), source: Source::Seen }
 }
 
 fn report(observation: &Observation) -> Report {
@@ -501,7 +513,7 @@ fn objectives_are_held_against_what_was_measured() {
 fn drift_is_what_differs_from_the_baseline() {
     let before = r#"[{"name":"a","description":"x","inputSchema":{"type":"object"}},{"name":"b","inputSchema":{"type":"object"}}]"#;
     let base = with(|launch| launch.lists = vec![tools(before)]);
-    let baseline = Baseline::of(base.judged().unwrap()).unwrap();
+    let baseline = accepted(listing(&base).unwrap());
     let against = |now: &str| report_by(&with(|launch| launch.lists = vec![tools(now)]), &Rules::default(), Some(&baseline));
     assert_eq!(against(before).drift.status, DriftStatus::Same);
     let reordered = against(r#"[{"name":"b","inputSchema":{"type":"object"}},{"name":"a","description":"x","inputSchema":{"type":"object"}}]"#);
@@ -521,12 +533,12 @@ fn drift_is_what_differs_from_the_baseline() {
 #[test]
 fn a_list_that_was_cut_is_no_baseline() {
     let cut = with(|launch| launch.lists[0].complete = false);
-    assert!(Baseline::of(cut.judged().unwrap()).is_none());
+    assert!(listing(&cut).is_none());
     assert!(!report(&cut).schema.unwrap().complete);
     let failed_once = with(|launch| {
         launch.lists.push(ListSeen { kind: ListKind::Prompts, items: vec![], complete: false, unknown: true });
     });
-    assert!(Baseline::of(failed_once.judged().unwrap()).is_none(), "what could not be read is not empty");
+    assert!(listing(&failed_once).is_none(), "what could not be read is not empty");
     assert!(!report(&failed_once).schema.unwrap().complete);
     let none = with(|launch| launch.lists.clear());
     assert!(report(&none).schema.is_none());

@@ -3,11 +3,13 @@
 
 mod histogram;
 mod history;
+mod schema;
 mod snapshot;
 mod state;
 
 pub use histogram::Histogram;
 pub use history::{Entry, History};
+pub use schema::{AcceptError, Acceptance, SchemaState};
 pub use snapshot::{Sidecar, Snapshot};
 pub use state::{Course, Fact, Health, Held, ServerState, Skip, Terms};
 

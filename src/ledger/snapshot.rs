@@ -18,6 +18,10 @@ pub struct Sidecar {
     /// By how much a probe was launched after it was due, at the most: of those that were launched in the
     /// last minute or so, and of those that still wait for their turn.
     pub lag: Duration,
+    /// What is accepted is kept over restarts.
+    pub kept: bool,
+    /// How often it could not be written to the state directory.
+    pub keep_failures: u64,
 }
 
 /// Everything there is to show, at one moment. Surfaces read nothing else, so they cannot disagree.

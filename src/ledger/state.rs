@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::histogram::Histogram;
 use super::history::{Entry, History};
-use crate::judge::{Baseline, DriftStatus, PEER_HARMED, Reason, Report, Severity, Verdict};
+use super::schema::{AcceptError, Acceptance, SchemaState};
+use crate::judge::{Listing, PEER_HARMED, Reason, Report, Severity, Verdict};
 use crate::probe::{EndedBy, Phase};
 use crate::protocol::Era;
 use crate::words::{Moment, ServerName};
@@ -24,6 +25,8 @@ pub struct Terms {
     pub failures: u32,
     /// How many have to succeed until it counts as well again.
     pub successes: u32,
+    /// How what it lists comes to be accepted.
+    pub acceptance: Acceptance,
 }
 
 /// One probe that ended.
@@ -34,7 +37,7 @@ pub struct Fact {
     /// When it ended.
     pub at: Moment,
     /// What its lists held, if they were read to their end.
-    pub listed: Option<Baseline>,
+    pub listed: Option<Listing>,
 }
 
 /// How a server is doing, as far as when to probe it next depends on it.
@@ -178,14 +181,8 @@ pub struct ServerState {
     pub stderr_bytes: u64,
     /// CPU time that the server used.
     pub cpu_seconds: f64,
-    /// Changes of the schema from one probe to the next, items: added, removed, changed.
-    pub schema_changes: [u64; 3],
-    /// When the schema last changed.
-    pub schema_changed: Option<Moment>,
-    /// The accepted schema.
-    pub baseline: Option<Arc<Baseline>>,
-    /// What the last complete listing held.
-    pub listed: Option<Arc<Baseline>>,
+    /// What its lists held, and what was accepted of it.
+    pub schema: SchemaState,
     /// The era that the server was last seen in.
     pub era: Option<Era>,
     /// It is not probed until a person resumes it.
@@ -228,10 +225,7 @@ impl ServerState {
             stdout_bytes: 0,
             stderr_bytes: 0,
             cpu_seconds: 0.0,
-            schema_changes: [0; 3],
-            schema_changed: None,
-            baseline: None,
-            listed: None,
+            schema: SchemaState::default(),
             era: None,
             held: None,
             coexists: false,
@@ -277,7 +271,9 @@ impl ServerState {
         self.count_outcome(report, fact.at);
         self.count_timings(report);
         self.count_process(report);
-        self.take_schema(fact.listed, fact.at);
+        if let Some(listed) = fact.listed {
+            self.schema.take(listed, report, self.terms.acceptance, fact.at);
+        }
         self.expect(fact.at, self.terms.interval, Duration::ZERO);
         // A handshake that fails is a reason to look for the era again.
         self.era = if report.verdict == Verdict::Fail { report.era } else { report.era.or(self.era) };
@@ -295,6 +291,15 @@ impl ServerState {
         let change = self.stand(report.verdict, fact.at);
         self.last = Some((fact.at, fact.report));
         change
+    }
+
+    /// A person accepts what it listed last. Returns whether something else was accepted before.
+    ///
+    /// # Errors
+    ///
+    /// See [`AcceptError`].
+    pub fn accept(&mut self) -> Result<bool, AcceptError> {
+        self.schema.accept(self.terms.acceptance)
     }
 
     /// The next probe begins `next_in` after `now`, put off by `backoff` because the server keeps failing.
@@ -395,27 +400,6 @@ impl ServerState {
         self.stdout_bytes += report.io.stdout_bytes;
         self.stderr_bytes += report.io.stderr_bytes;
         self.cpu_seconds += report.usage.map_or(0.0, |u| u.cpu_seconds);
-    }
-
-    /// The first complete listing becomes the baseline.
-    fn take_schema(&mut self, listed: Option<Baseline>, at: Moment) {
-        let Some(listed) = listed else { return };
-        if let Some(before) = &self.listed {
-            let drift = before.drift(&listed);
-            if drift.status == DriftStatus::Differs {
-                for (count, items) in self.schema_changes.iter_mut().zip([drift.added.len(), drift.removed.len(), drift.changed.len()]) {
-                    *count += items as u64;
-                }
-                self.schema_changed = Some(at);
-            }
-        }
-        let same = self.listed.as_ref().is_some_and(|before| **before == listed);
-        if !same {
-            self.listed = Some(Arc::new(listed));
-        }
-        if self.baseline.is_none() {
-            self.baseline.clone_from(&self.listed);
-        }
     }
 
     /// Decides what the server counts as from now on; returns what it did before, if that changed.

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
-use crate::judge::{PEER_HARMED, PeersSeen, Report, Rules, Severity, Verdict, judge};
+use crate::judge::{PEER_HARMED, PeersSeen, Reference, Report, Rules, Severity, Verdict, judge};
 use crate::probe::{Io, Launch, Observation, Peers, Phase};
 use crate::protocol::Era;
 use crate::protocol::mcp::Greeting;
@@ -15,6 +15,7 @@ fn terms(failures: u32, successes: u32) -> Terms {
         total: Duration::from_secs(180),
         failures,
         successes,
+        acceptance: Acceptance::default(),
     }
 }
 
@@ -29,7 +30,7 @@ fn at(seconds: u64) -> Moment {
 fn report(verdict: Verdict) -> Report {
     let nothing =
         Observation { launches: vec![], judged: 0, total: Duration::from_secs(1), cancelled: false, peers: Peers::default(), container: None };
-    Report { verdict, ..judge(&ServerName::new("s").unwrap(), String::new(), &nothing, &Rules::default(), None) }
+    Report { verdict, ..judge(&ServerName::new("s").unwrap(), String::new(), &nothing, &Rules::default(), Reference::nothing()) }
 }
 
 fn apply(state: &mut ServerState, verdict: Verdict, seconds: u64) -> Option<Option<Verdict>> {
@@ -112,6 +113,7 @@ fn harmful(severity: Option<Severity>) -> Report {
         version: None,
         greeting: Greeting::default(),
         lists: vec![],
+        pages: Default::default(),
         called: None,
         fetches: Default::default(),
         seen: vec![],
@@ -120,7 +122,7 @@ fn harmful(severity: Option<Severity>) -> Report {
         end: None,
     };
     let observation = Observation { launches: vec![launch], judged: 0, total: Duration::from_secs(1), cancelled: false, container: None, peers };
-    judge(&ServerName::new("s").unwrap(), String::new(), &observation, &rules, None)
+    judge(&ServerName::new("s").unwrap(), String::new(), &observation, &rules, Reference::nothing())
 }
 
 fn apply_report(state: &mut ServerState, report: Report, seconds: u64) {

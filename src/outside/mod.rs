@@ -3,3 +3,4 @@
 pub mod clock;
 pub mod peers;
 pub mod process;
+pub mod vault;

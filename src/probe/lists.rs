@@ -5,6 +5,7 @@
 //! is read again, as a client would, and not for ever.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::observation::{ListSeen, What};
@@ -16,7 +17,7 @@ use crate::words::Digest;
 const MAX_ITEMS: usize = 100_000;
 
 /// What is to be noted, and the bytes that show it.
-pub(super) type Noted = (What, Vec<u8>);
+pub(super) type Noted = (What, Arc<[u8]>);
 
 /// How often a list is read in one session at the most.
 const MAX_ROUNDS: u32 = 4;
@@ -225,7 +226,7 @@ impl Lists {
             // The page that leads back to itself is one that was there before.
             reading.items.truncate(reading.items.len() - count);
         }
-        noted.extend(stop.filter(|_| first).map(|(what, cursor)| (what, cursor.into_bytes())));
+        noted.extend(stop.filter(|_| first).map(|(what, cursor)| (what, cursor.into_bytes().into())));
         noted.extend(self.finished());
         noted
     }
@@ -245,7 +246,7 @@ impl Lists {
             Some(_) => Vec::new(),
             None => duplicate_names(reading),
         };
-        what.into_iter().map(|what| (what, Vec::new())).collect()
+        what.into_iter().map(|what| (what, Arc::default())).collect()
     }
 
     /// The tool of this name, if it was listed.
@@ -292,7 +293,7 @@ impl Lists {
 }
 
 fn tool_flaws(item: &Item) -> impl Iterator<Item = Noted> {
-    item.flaws.iter().map(|flaw| (What::Tool { name: item.name.clone(), flaw: flaw.clone() }, item.canonical.clone()))
+    item.flaws.iter().map(|flaw| (What::Tool { name: item.name.clone(), flaw: flaw.clone() }, Arc::clone(&item.canonical)))
 }
 
 /// Tools of one name: of other lists, clients do not ask for things by name alone.

@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::observation::{Launch, Observation, Peers};
+use super::observation::{Asked, EndedBy, Launch, Observation, Peers};
 use super::plan::{EraChoice, Fetches, Plan};
 use super::process::{Exit, LaunchError, Swept, Usage};
 use super::session::{Bounds, Opening, Session};
@@ -76,6 +76,28 @@ pub enum Effect {
     Kill,
     /// End and reap whatever is left of it. Answer with `Swept`.
     Sweep,
+}
+
+/// What a probe waits for, and how long it will.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pending {
+    /// What.
+    pub wait: Wait,
+    /// Since when, as the time for it is measured.
+    pub since: At,
+    /// Until when at the latest.
+    pub until: At,
+}
+
+/// Something that is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// The reply to this request.
+    Reply(Asked),
+    /// Tools on a list that was empty.
+    Tools,
+    /// The server's end, after this was done to end it.
+    End(EndedBy),
 }
 
 /// One probe.
@@ -137,6 +159,12 @@ impl Machine {
     #[must_use]
     pub fn deadline(&self) -> Option<At> {
         self.session.as_ref().and_then(Session::deadline)
+    }
+
+    /// What is being waited for; `None` during a launch, while something is cleared away, and at the end.
+    #[must_use]
+    pub fn pending(&self) -> Option<Pending> {
+        self.session.as_ref().and_then(Session::pending)
     }
 
     /// Whether stdout is to be read: not once it is over its limit.

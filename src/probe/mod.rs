@@ -9,6 +9,7 @@ mod log;
 mod machine;
 mod micros;
 mod observation;
+mod pages;
 mod plan;
 mod process;
 mod reading;
@@ -16,11 +17,12 @@ mod session;
 mod tape;
 
 pub use call::Call;
-pub use machine::{Effect, Input, Machine};
+pub use machine::{Effect, Input, Machine, Pending, Wait};
 pub use observation::{Asked, End, EndedBy, Io, Launch, Limit, ListSeen, Observation, Peers, Phase, Seen, Timeout, What};
+pub use pages::Pages;
 pub use plan::{EraChoice, Fetches, Limits, Plan, Times};
 pub use process::{ContainerRun, Exit, LaunchError, LeftContainer, Leftover, Swept, Usage};
-pub use tape::{Happening, Recording, Tape, TapeError, Written};
+pub use tape::{Happening, Listener, Recording, Tape, TapeError, Written};
 
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,11 @@
 //! What was seen in one probe. No opinion: what it means is the judging's.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::pages::Pages;
 use super::plan::Fetches;
 use super::process::{ContainerRun, Exit, LaunchError, Swept, Usage};
 use crate::protocol::Era;
@@ -110,6 +112,8 @@ pub struct Launch {
     pub greeting: Greeting,
     /// The lists that were asked for.
     pub lists: Vec<ListSeen>,
+    /// Their pages, for the next probe to know again.
+    pub pages: Arc<Pages>,
     /// What was noticed, in order of time.
     pub seen: Vec<Seen>,
     /// What went over the pipes.

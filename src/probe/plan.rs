@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::call::Call;
 use super::micros;
+use super::pages::Pages;
 use super::process::ContainerRun;
 use crate::protocol::Era;
 use crate::words::Redactor;
@@ -124,6 +125,9 @@ pub struct Plan {
     /// Knows what must not surface.
     #[serde(skip)]
     pub redactor: Arc<Redactor>,
+    /// The list pages of the probe before: they are not read again where they are the same bytes.
+    #[serde(skip)]
+    pub pages: Arc<Pages>,
 }
 
 impl Plan {
@@ -139,6 +143,7 @@ impl Plan {
             call: None,
             container: None,
             redactor: Arc::default(),
+            pages: Arc::default(),
         }
     }
 }

@@ -4,12 +4,13 @@ use std::collections::VecDeque;
 
 use super::machine::Effect;
 use super::observation::{Asked, What};
-use super::session::{Opening, Session, Stage};
+use super::pages::Question;
+use super::session::{Opening, Session, Stage, Waiting};
 use crate::protocol::json::{Kind, Value};
-use crate::protocol::mcp::{self, Flaw, ListKind};
-use crate::protocol::wire::{Fault, Framing, Id, Message, Piece, Place, Shape};
+use crate::protocol::mcp::{self, Flaw, ListKind, ListPage};
+use crate::protocol::wire::{Fault, Framing, Id, Message, Piece, Place, Shape, Sink};
 use crate::protocol::{Era, LATEST_LEGACY, LATEST_MODERN, LEGACY_VERSIONS, MODERN_VERSIONS};
-use crate::words::At;
+use crate::words::{At, Digest};
 
 /// `UnsupportedProtocolVersion`, 2026-07-28.
 const UNSUPPORTED_VERSION: i64 = -32022;
@@ -26,6 +27,25 @@ pub(super) struct Heard<'b> {
     pub(super) now: At,
     pub(super) place: Place,
     pub(super) bytes: &'b [u8],
+    /// They are a whole line, and nothing is wrong with it.
+    pub(super) is_clean: bool,
+}
+
+/// A session that is told what is on stdout.
+struct Listener<'s> {
+    session: &'s mut Session,
+    now: At,
+    effects: &'s mut VecDeque<Effect>,
+}
+
+impl Sink for Listener<'_> {
+    fn piece(&mut self, place: Place, piece: Piece<'_>) {
+        self.session.piece(self.now, place, piece, self.effects);
+    }
+
+    fn is_known(&mut self, place: Place, line: &[u8]) -> bool {
+        self.session.recall(self.now, place, line, self.effects)
+    }
 }
 
 impl Session {
@@ -37,7 +57,7 @@ impl Session {
         let within = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
         self.io.stdout_bytes += within as u64;
         self.with_framing(|session, framing| {
-            framing.feed(&bytes[..within], &mut |place, piece| session.piece(now, place, piece, effects));
+            framing.feed(&bytes[..within], &mut Listener { session, now, effects });
         });
         if within < bytes.len() {
             self.over_limit(now, effects);
@@ -47,7 +67,7 @@ impl Session {
     /// What may be the beginning of a message over several lines will not be completed.
     pub(super) fn flush_open_message(&mut self, now: At, effects: &mut VecDeque<Effect>) {
         self.with_framing(|session, framing| {
-            framing.finish(&mut |place, piece| session.piece(now, place, piece, effects));
+            framing.finish(&mut Listener { session, now, effects });
         });
     }
 
@@ -62,14 +82,21 @@ impl Session {
         if !self.judges_stdout() {
             return;
         }
-        let heard = |bytes| Heard { now, place, bytes };
+        if matches!(piece, Piece::Fault(..)) {
+            self.faulty_line = place.line;
+        }
+        let heard = |bytes| Heard { now, place, bytes, is_clean: false };
         match piece {
             Piece::Fault(Fault::DuplicateKey { pointer }, bytes) => {
                 let pointer = self.plan.redactor.printable(&pointer, 200);
                 self.note_heard(heard(bytes), What::Line(Fault::DuplicateKey { pointer }));
             }
             Piece::Fault(fault, bytes) => self.note_heard(heard(bytes), What::Line(fault)),
-            Piece::Message(message, bytes) => self.message(heard(bytes), &message, effects),
+            Piece::Message(message, bytes) => {
+                // What is wrong with a line is told before what is on it.
+                let is_clean = self.faulty_line != place.line && message.problems.is_empty();
+                self.message(Heard { is_clean, ..heard(bytes) }, &message, effects);
+            }
             Piece::Batch(messages, bytes) => {
                 // JSON-RPC batches existed in this revision alone.
                 if self.version.as_deref() != Some("2025-03-26") {
@@ -159,6 +186,7 @@ impl Session {
             self.answer(heard, asked, wanted, &message.shape, effects);
         } else if is_nearly(&wanted, &id) {
             self.mismatch(heard, Some(&wanted), &id);
+            let heard = Heard { is_clean: false, ..heard };
             self.answer(heard, asked, wanted, &message.shape, effects);
         } else {
             self.unexpected(heard, Some(&wanted), &id, message);
@@ -191,7 +219,7 @@ impl Session {
     }
 
     fn answer(&mut self, heard: Heard<'_>, asked: Asked, id: Id, shape: &Shape<'_>, effects: &mut VecDeque<Effect>) {
-        self.answered.push(id);
+        self.answered.push(id.clone());
         self.first_reply_line.get_or_insert(heard.place.line);
         match shape {
             Shape::Result(result) => {
@@ -199,7 +227,7 @@ impl Session {
                 match asked {
                     Asked::Discover => self.discovered(heard, *result, effects),
                     Asked::Initialize => self.initialized(heard, *result, effects),
-                    Asked::List(kind) => self.listed_page(heard, kind, *result, effects),
+                    Asked::List(kind) => self.listed(heard, kind, &id, *result, effects),
                     Asked::Call => {
                         let why = self.plan.call.as_ref().and_then(|call| call.disappointment(*result, &self.plan.redactor));
                         self.called(heard, why, effects);
@@ -299,13 +327,54 @@ impl Session {
         self.leave(heard.now, effects);
     }
 
-    fn listed_page(&mut self, heard: Heard<'_>, kind: ListKind, result: Value<'_>, effects: &mut VecDeque<Effect>) {
+    fn listed(&mut self, heard: Heard<'_>, kind: ListKind, id: &Id, result: Value<'_>, effects: &mut VecDeque<Effect>) {
         let mut page = mcp::read_list(kind, self.opening, result, &self.plan.redactor);
+        if heard.is_clean {
+            let question = Question { asked: Asked::List(kind), era: self.opening, id };
+            let digest = self.digest_of(heard.place, heard.bytes);
+            self.pages.keep(&self.plan.pages, question, heard.bytes, digest, &mut page);
+        }
+        self.take_page(heard, kind, page, effects);
+    }
+
+    fn take_page(&mut self, heard: Heard<'_>, kind: ListKind, mut page: ListPage, effects: &mut VecDeque<Effect>) {
         let (flaws, missing) = (std::mem::take(&mut page.flaws), std::mem::take(&mut page.missing));
         self.note_flaws(heard, Asked::List(kind), flaws, missing);
         let noted = self.lists.page(page);
         self.note_all(heard.now, noted);
         self.go_on(heard.now, effects);
+    }
+
+    /// Does with a line, if it is the answer that is waited for and the same as in the probe before, what
+    /// [`piece`](Session::piece) would with what is on it; says whether it did.
+    fn recall(&mut self, now: At, place: Place, line: &[u8], effects: &mut VecDeque<Effect>) -> bool {
+        let Stage::Waiting(Waiting { asked: asked @ Asked::List(kind), id, .. }) = &self.stage else { return false };
+        let (kind, id) = (*kind, id.clone());
+        let question = Question { asked: *asked, era: self.opening, id: &id };
+        if self.given_up.is_some() || !self.judges_stdout() || !self.plan.pages.may_know(question, line, &self.plan.redactor) {
+            return false;
+        }
+        let digest = self.digest_of(place, line);
+        let Some(page) = self.pages.recall(&self.plan.pages, question, line, digest) else { return false };
+        self.lines = self.lines.max(place.line);
+        self.io.messages += 1;
+        self.answered.push(id);
+        self.first_reply_line.get_or_insert(place.line);
+        self.first_reply.get_or_insert(now);
+        self.take_page(Heard { now, place, bytes: line, is_clean: true }, kind, page, effects);
+        true
+    }
+
+    /// The digest of the line at `place`; of one line it is taken once.
+    fn digest_of(&mut self, place: Place, line: &[u8]) -> Digest {
+        match self.hashed {
+            Some((number, digest)) if number == place.line => digest,
+            _ => {
+                let digest = Digest::of(line);
+                self.hashed = Some((place.line, digest));
+                digest
+            }
+        }
     }
 
     fn list_refused(&mut self, heard: Heard<'_>, kind: ListKind, code: Option<i64>, what: What, effects: &mut VecDeque<Effect>) {

@@ -10,15 +10,16 @@ use std::time::Duration;
 use super::ladder::{Ladder, Step};
 use super::lists::{Lists, Next, Noted};
 use super::log::Log;
-use super::machine::{Effect, Input};
+use super::machine::{Effect, Input, Pending, Wait};
 use super::observation::{Asked, End, EndedBy, Io, Launch, Limit, Phase, Timeout, What};
+use super::pages::Pages;
 use super::plan::Plan;
 use super::process::{Exit, LaunchError, Swept, Usage};
 use super::reading::Heard;
 use crate::protocol::mcp::{Asker, Greeting};
 use crate::protocol::wire::{Framing, Id, Place};
 use crate::protocol::{Era, LATEST_MODERN};
-use crate::words::{At, printable, printable_lines};
+use crate::words::{At, Digest, printable, printable_lines};
 
 /// How long a process that closed stdout, or whose stdin broke, may take to be seen to exit.
 const EXIT_WAIT: Duration = Duration::from_secs(1);
@@ -101,6 +102,11 @@ pub(super) struct Session {
     pub(super) framing: Framing,
     pub(super) stage: Stage,
     pub(super) lists: Lists,
+    pub(super) pages: Pages,
+    /// The line that was hashed last, and its digest.
+    pub(super) hashed: Option<(u64, Digest)>,
+    /// The last line on which a fault was found.
+    pub(super) faulty_line: u64,
     pub(super) log: Log,
     pub(super) answered: Vec<Id>,
     /// A request that went unanswered until we gave up.
@@ -144,6 +150,9 @@ impl Session {
             framing: Framing::new(plan.limits.line),
             stage: Stage::Launching,
             lists: Lists::default(),
+            pages: Pages::new(Arc::clone(&plan.redactor)),
+            hashed: None,
+            faulty_line: 0,
             log: Log::default(),
             answered: Vec::new(),
             given_up: None,
@@ -226,6 +235,23 @@ impl Session {
             Stage::Launching | Stage::Sweeping | Stage::Over => return None,
         };
         Some(own.min(self.bounds.cut).min(self.exit_by.unwrap_or(own)))
+    }
+
+    /// What is being waited for.
+    pub(super) fn pending(&self) -> Option<Pending> {
+        let until = self.deadline()?;
+        let (wait, since) = match &self.stage {
+            // As its time is measured.
+            Stage::Waiting(waiting) if waiting.asked.phase() == Phase::Handshake => (Wait::Reply(waiting.asked), self.started),
+            Stage::Waiting(waiting) => (Wait::Reply(waiting.asked), waiting.since),
+            Stage::AwaitingTools(until) => (Wait::Tools, At::after(until.elapsed().saturating_sub(self.plan.times.late_tools))),
+            Stage::Leaving(ladder) => match self.stdin {
+                Stdin::Closed(closed) => (Wait::End(ladder.ended_by()), closed),
+                Stdin::Open | Stdin::Broken => return None,
+            },
+            Stage::Launching | Stage::Sweeping | Stage::Over => return None,
+        };
+        Some(Pending { wait, since, until })
     }
 
     /// Does what is due at `now`.
@@ -559,7 +585,7 @@ impl Session {
     pub(super) fn into_launch(mut self, now: At) -> (Launch, Asker) {
         let mut noted = Vec::new();
         let lists = std::mem::take(&mut self.lists).into_seen(&mut noted);
-        self.note_all(now, noted.into_iter().map(|what| (what, Vec::new())).collect());
+        self.note_all(now, noted.into_iter().map(|what| (what, Arc::default())).collect());
         let launch = Launch {
             opening: self.opening,
             fetches: self.plan.fetches,
@@ -574,6 +600,7 @@ impl Session {
             version: self.version,
             greeting: self.greeting,
             lists,
+            pages: Arc::new(self.pages),
             seen: self.log.into_seen(),
             io: self.io,
             stderr_tail: stderr_text(&self.stderr_tail, &self.plan),

@@ -124,11 +124,16 @@ impl Written {
     }
 }
 
+/// Is told what happens as it is written down, with its time. Called while the probe is made: it must not wait.
+pub type Listener = Box<dyn FnMut(At, &Happening) + Send>;
+
 /// Records a probe while it is made.
-#[derive(Debug)]
 pub struct Tape {
     redactor: Arc<Redactor>,
     moments: Vec<Moment>,
+    /// What happens is kept.
+    is_kept: bool,
+    listener: Option<Listener>,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
     /// How many bytes of either may still be written; `None` once it was said that there are no more.
@@ -148,7 +153,13 @@ impl Tape {
     #[must_use]
     pub fn with_room(redactor: Arc<Redactor>, stdout: usize) -> Tape {
         let (stdout_room, stderr_room) = (Some(stdout), Some(MAX_STDERR.min(stdout)));
-        Tape { redactor, moments: Vec::new(), stdout: Vec::new(), stderr: Vec::new(), stdout_room, stderr_room }
+        Tape { redactor, moments: Vec::new(), is_kept: true, listener: None, stdout: Vec::new(), stderr: Vec::new(), stdout_room, stderr_room }
+    }
+
+    /// The same, heard by `listener`, and kept only if `is_kept`.
+    #[must_use]
+    pub fn heard_by(self, listener: Option<Listener>, is_kept: bool) -> Tape {
+        Tape { listener, is_kept, ..self }
     }
 
     /// Something is about to be told to the machine.
@@ -195,8 +206,13 @@ impl Tape {
     }
 
     fn push(&mut self, now: At, happening: Happening) {
-        let at_us = u64::try_from(now.elapsed().as_micros()).unwrap_or(u64::MAX);
-        self.moments.push(Moment { at_us, happening });
+        if let Some(listener) = &mut self.listener {
+            listener(now, &happening);
+        }
+        if self.is_kept {
+            let at_us = u64::try_from(now.elapsed().as_micros()).unwrap_or(u64::MAX);
+            self.moments.push(Moment { at_us, happening });
+        }
     }
 
     fn wrote(&mut self, now: At, stream: Stream, mut bytes: &[u8]) {

@@ -28,16 +28,16 @@ const OVERSLEPT: Duration = Duration::from_secs(1);
 const DRAIN_READS: usize = 64;
 
 /// Probes the server `spec` by `plan`. When `stop` becomes true, the probe is cancelled: the server
-/// is ended politely, and the observation says so. `on_reply` is called when a launch has its first
-/// reply: from then on its start-up time is no longer at stake. What happens is written on `tape`,
-/// if there is one. `kin` sees what the launched trees run as.
+/// is ended politely, and the observation says so. `look` is called each time before something is
+/// waited for, with the machine and the time. What happens is written on `tape`, if there is one.
+/// `kin` sees what the launched trees run as.
 pub async fn drive(
     launcher: &Launcher,
     plan: Arc<Plan>,
     spec: &LaunchSpec,
     mut stop: watch::Receiver<bool>,
     tape: Option<&mut Tape>,
-    mut on_reply: impl FnMut(),
+    mut look: impl FnMut(&Machine, At),
     kin: &mut Kin,
 ) -> Observation {
     let mut probe = Probe {
@@ -57,9 +57,7 @@ pub async fn drive(
         if probe.machine.is_done() {
             return probe.machine.into_observation();
         }
-        if probe.machine.has_reply() {
-            on_reply();
-        }
+        look(&probe.machine, probe.now());
         let due = probe.machine.deadline().map(|at| probe.started + at.elapsed());
         let Some(process) = &mut probe.process else { continue };
         let happened = tokio::select! {

@@ -18,6 +18,7 @@ use super::lag::Lag;
 use super::launchpad::Launchpad;
 use super::watched::Watched;
 use super::watcher::{Orders, Watcher};
+use crate::judge::Accepted;
 use crate::ledger::{ServerState, Snapshot};
 use crate::outside::clock;
 use crate::probe::Recording;
@@ -142,7 +143,8 @@ impl Fleet {
         let now = clock::now();
         let changes = members.changes(&wanted);
         members.dismiss(&changes.removed);
-        self.hub.update(|snapshot| members.publish(snapshot, &wanted, now));
+        let kept: BTreeMap<_, _> = changes.added.iter().filter_map(|name| Some((name.clone(), self.hub.kept_of(name)?))).collect();
+        self.hub.update(|snapshot| members.publish(snapshot, &wanted, kept, now));
         let mut first = now.up;
         for name in changes.changed.iter().chain(&changes.added) {
             let Some(server) = wanted.get(name).map(Arc::clone) else { continue };
@@ -208,6 +210,9 @@ impl Fleet {
             self.hub.update(|snapshot| {
                 let sidecar = &mut snapshot.sidecar;
                 (sidecar.last_tick, sidecar.lag) = (clock::up(), lag);
+                if let Some(kept) = self.hub.kept() {
+                    (sidecar.kept, sidecar.keep_failures) = (kept.is_whole(), kept.failures());
+                }
                 // Once it is, servers that are added later change nothing about it.
                 sidecar.first_round_done = sidecar.first_round_done || snapshot.servers.iter().all(|s| s.last.is_some());
             });
@@ -274,10 +279,15 @@ impl Members {
         }
     }
 
-    /// What is known of the wanted servers: of those that were there before, what was known.
-    fn publish(&self, snapshot: &mut Snapshot, wanted: &BTreeMap<ServerName, Arc<Watched>>, now: Moment) {
+    /// What is known of the wanted servers: of those that were there before, what was known; of the others
+    /// what was `kept`.
+    fn publish(&self, snapshot: &mut Snapshot, wanted: &BTreeMap<ServerName, Arc<Watched>>, mut kept: BTreeMap<ServerName, Accepted>, now: Moment) {
         let states = wanted.iter().map(|(name, server)| {
-            let Some(known) = snapshot.server(name.as_str()) else { return Arc::new(ServerState::new(name.clone(), server.terms())) };
+            let Some(known) = snapshot.server(name.as_str()) else {
+                let mut state = ServerState::new(name.clone(), server.terms());
+                state.schema.accepted = kept.remove(name);
+                return Arc::new(state);
+            };
             let mut state = Arc::clone(known);
             let before = self.by_name.get(name).map(|member| Arc::clone(&member.orders.borrow().server));
             if before.as_ref() != Some(server) {

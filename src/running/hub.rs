@@ -9,7 +9,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::ledger::{ServerState, Snapshot};
+use super::keeper::{Keeper, Kept};
+use crate::judge::Accepted;
+use crate::ledger::{AcceptError, ServerState, Snapshot};
 use crate::words::{Moment, ServerName};
 
 /// Knows everything, and hands out snapshots.
@@ -18,6 +20,8 @@ pub struct Hub {
     /// Never locked for longer than one probe's outcome takes to be counted.
     inner: Mutex<Inner>,
     resumed: Notify,
+    /// Where accepted schemas are kept over restarts.
+    keeper: Option<Keeper>,
 }
 
 #[derive(Debug, Default)]
@@ -28,13 +32,19 @@ struct Inner {
 }
 
 impl Hub {
-    /// A hub that knows these servers.
+    /// A hub that knows no server, and has what is accepted kept by `keeper`.
+    #[must_use]
+    pub fn keeping(keeper: Option<Keeper>) -> Hub {
+        Hub { keeper, ..Hub::default() }
+    }
+
+    /// A hub that knows these servers, and keeps nothing.
     #[must_use]
     pub fn new(mut servers: Vec<ServerState>) -> Hub {
         servers.sort_by(|a, b| a.name.cmp(&b.name));
         let servers = Arc::new(servers.into_iter().map(Arc::new).collect());
         let known = Snapshot { servers, ..Snapshot::default() };
-        Hub { inner: Mutex::new(Inner { known, shared: None }), resumed: Notify::new() }
+        Hub { inner: Mutex::new(Inner { known, shared: None }), resumed: Notify::new(), keeper: None }
     }
 
     /// What is known now. Cheap; never waits for a probe.
@@ -53,7 +63,40 @@ impl Hub {
 
     /// Changes what is known of one server; `None` if there is no such server.
     pub fn update_server<R>(&self, name: &ServerName, change: impl FnOnce(&mut ServerState) -> R) -> Option<R> {
-        self.update(|snapshot| snapshot.server_mut(name.as_str()).map(change))
+        self.update(|snapshot| {
+            let state = snapshot.server_mut(name.as_str())?;
+            let before = state.schema.accepted.clone();
+            let result = change(state);
+            self.keep(state, before.as_ref());
+            Some(result)
+        })
+    }
+
+    /// What was accepted of a server before this process was started.
+    pub(super) fn kept_of(&self, name: &ServerName) -> Option<Accepted> {
+        self.keeper.as_ref()?.load(name)
+    }
+
+    /// Has what was accepted kept, if it is not what it was.
+    pub(super) fn keep(&self, state: &ServerState, before: Option<&Accepted>) {
+        let (Some(keeper), Some(accepted)) = (&self.keeper, &state.schema.accepted) else { return };
+        if before.is_none_or(|before| !Arc::ptr_eq(&before.listing, &accepted.listing)) {
+            keeper.save(&state.name, Arc::clone(&accepted.listing));
+        }
+    }
+
+    /// What there is to tell of what is kept over restarts; `None` if nothing is to be.
+    pub fn kept(&self) -> Option<Arc<Kept>> {
+        self.keeper.as_ref().map(Keeper::kept)
+    }
+
+    /// A person accepts what a server listed last; `None` if there is no such server.
+    ///
+    /// # Errors
+    ///
+    /// See [`AcceptError`].
+    pub fn accept(&self, name: &ServerName) -> Option<Result<bool, AcceptError>> {
+        self.update_server(name, ServerState::accept)
     }
 
     /// A person wants a server probed again that was held. Returns whether it was; `None` if there is no

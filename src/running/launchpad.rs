@@ -17,11 +17,13 @@ use tokio::task::LocalSet;
 use tokio::time::sleep;
 
 use super::drive::drive;
-use crate::judge::{Baseline, Given, Report, Rules, Verdict, judge};
+use super::known_pages::KnownPages;
+use super::onlooker::Onlooker;
+use crate::judge::{Accepted, Given, Listing, Reference, Report, Rules, Verdict, judge};
 use crate::outside::clock;
 use crate::outside::peers::PeerWatch;
 use crate::outside::process::{GuardCommand, Kin, LaunchSpec, Launcher};
-use crate::probe::{Peers, Plan, Recording, Tape};
+use crate::probe::{Machine, Peers, Plan, Recording, Tape};
 use crate::words::{ServerName, printable};
 
 /// How long a launch keeps others from starting, if no reply comes before. The start-up time of a
@@ -48,11 +50,13 @@ pub struct Job {
     /// How to judge it.
     pub rules: Arc<Rules>,
     /// What its lists are compared with.
-    pub baseline: Option<Arc<Baseline>>,
+    pub accepted: Option<Accepted>,
     /// Record it.
     pub record: bool,
     /// A probe has succeeded beside a live copy of the server before.
     pub coexists: bool,
+    /// Who looks on.
+    pub onlooker: Onlooker,
 }
 
 /// What came of it.
@@ -61,7 +65,7 @@ pub struct Outcome {
     /// The report.
     pub report: Report,
     /// What the lists held, if they were read to their end.
-    pub listed: Option<Baseline>,
+    pub listed: Option<Listing>,
     /// The recording, if it was asked for.
     pub recording: Option<Recording>,
 }
@@ -158,7 +162,8 @@ fn run(guard: GuardCommand, stop: watch::Receiver<bool>, inbox: mpsc::UnboundedR
         Ok((runtime, launcher)) => {
             let _ = ready.send(Ok(()));
             let local = LocalSet::new();
-            let pad = Rc::new(Pad { launcher, stop, permits: Arc::new(Semaphore::new(cores())), peers: RefCell::default() });
+            let pad =
+                Rc::new(Pad { launcher, stop, permits: Arc::new(Semaphore::new(cores())), peers: RefCell::default(), pages: RefCell::default() });
             local.spawn_local(serve(pad, inbox));
             runtime.block_on(local);
         }
@@ -176,6 +181,8 @@ struct Pad {
     permits: Arc<Semaphore>,
     /// The live copies of the servers, started by others. Never borrowed across a wait.
     peers: RefCell<PeerWatch>,
+    /// The servers' lists as they were last read. Never borrowed across a wait.
+    pages: RefCell<KnownPages>,
 }
 
 async fn serve(pad: Rc<Pad>, mut inbox: mpsc::UnboundedReceiver<Message>) {
@@ -214,11 +221,26 @@ impl Pad {
         };
         let mut kin = self.peers.borrow_mut().before(&job.name, &job.spec, &self.launcher);
         let started = clock::now();
-        let plan = Arc::new(job.plan);
-        let mut tape = job.record.then(|| Tape::with_room(Arc::clone(&plan.redactor), room));
-        let mut observation = drive(&self.launcher, Arc::clone(&plan), &job.spec, stop, tape.as_mut(), || drop(permit.take()), &mut kin).await;
+        let plan = Arc::new(Plan { pages: self.pages.borrow().of(&job.name, &job.spec), ..job.plan });
+        let Onlooker { mut waits, hears } = job.onlooker;
+        let mut tape = (job.record || hears.is_some()).then(|| Tape::with_room(Arc::clone(&plan.redactor), room).heard_by(hears, job.record));
+        let look = |machine: &Machine, now| {
+            // Its start-up time is no longer at stake.
+            if machine.has_reply() {
+                permit.take();
+            }
+            if let (Some(waits), Some(pending)) = (&mut waits, machine.pending()) {
+                waits(now, pending);
+            }
+        };
+        let mut observation = drive(&self.launcher, Arc::clone(&plan), &job.spec, stop, tape.as_mut(), look, &mut kin).await;
+        if let Some(launch) = observation.judged() {
+            self.pages.borrow_mut().keep(&job.name, &job.spec, &launch.pages);
+        }
         observation.peers = self.peers(&job.name, kin, job.coexists).await;
-        let judged = |observation: &_| judge(&job.name, started.rfc3339(), observation, &job.rules, job.baseline.as_deref());
+        let environment = job.spec.configured(&job.name);
+        let reference = Reference { accepted: job.accepted.as_ref(), environment: &environment, redactor: &plan.redactor };
+        let judged = |observation: &_| judge(&job.name, started.rfc3339(), observation, &job.rules, reference);
         let mut report = judged(&observation);
         if report.verdict == Verdict::Fail && !job.coexists {
             // A copy that was started since the last look may be why.
@@ -227,10 +249,10 @@ impl Pad {
         }
         report.given = Some(given(&job.spec));
         report.name_withheld(|name| std::env::var_os(name).is_some());
-        report.mask(&plan.redactor);
-        let listed = observation.judged().and_then(Baseline::of);
+        let listed = observation.judged().and_then(|launch| Listing::of(launch, &environment));
         let peers = observation.peers;
-        let recording = tape.map(|tape| Recording::new(report.server.clone(), report.started_at.clone(), Plan::clone(&plan), peers, tape));
+        let recording =
+            tape.filter(|_| job.record).map(|tape| Recording::new(report.server.clone(), report.started_at.clone(), Plan::clone(&plan), peers, tape));
         Some(Outcome { report, listed, recording })
     }
 

@@ -9,6 +9,8 @@
 //! desk       where a server can be asked for a probe outside of its schedule
 //! lag        how late probes are launched
 //! launchpad  the thread on which every server is launched
+//! known_pages  what was listed before, not to be read again
+//! onlooker   somebody at a terminal
 //! drive      one probe: machine × process
 //! reload     reading the configuration again
 //! hub        the single writer of what is known
@@ -18,14 +20,19 @@ mod desk;
 mod drive;
 mod fleet;
 pub mod hub;
+pub mod keeper;
+mod known_pages;
 mod lag;
 mod launchpad;
+mod onlooker;
 pub mod pace;
 pub mod reload;
+mod secrets;
 mod watched;
 mod watcher;
 
 pub use drive::drive;
 pub use fleet::{Asked, Changes, Fleet};
 pub use launchpad::{Errand, Job, Launchpad, Outcome};
-pub use watched::{Known, Watched};
+pub use onlooker::{Onlooker, Waits};
+pub use watched::{Known, SchemaPolicy, Thresholds, Watched};

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::judge::Rules;
-use crate::ledger::Terms;
+use crate::judge::{Accepted, Listing, Rules, Source};
+use crate::ledger::{Acceptance, Terms};
 use crate::outside::process::{LaunchSpec, container_run};
 use crate::probe::{Call, EraChoice, Fetches, Limits, Phase, Plan, Times};
 use crate::protocol::Era;
@@ -34,6 +34,8 @@ pub struct Watched {
     pub thresholds: Thresholds,
     /// What its lists are compared with.
     pub schema: SchemaPolicy,
+    /// What must not surface, besides the values of its environment and what its arguments call a secret.
+    pub secrets: Vec<String>,
 }
 
 /// How many probes in a row it takes until a server counts as something else; 1 or more.
@@ -56,6 +58,8 @@ impl Default for Thresholds {
 pub struct SchemaPolicy {
     /// A lock file; without one, what was accepted last.
     pub lock: Option<PathBuf>,
+    /// What it says of this server.
+    pub locked: Option<Arc<Listing>>,
     /// Accept another schema by itself once so many probes in a row have listed it; 1 or more.
     pub accept_after: Option<u32>,
 }
@@ -75,6 +79,7 @@ impl Watched {
             interval,
             thresholds: Thresholds::default(),
             schema: SchemaPolicy::default(),
+            secrets: Vec::new(),
         }
     }
 
@@ -98,7 +103,7 @@ impl Watched {
         }
         let container = container_run(&self.spec.command, &self.spec.args);
         let redactor = Arc::new(self.redactor());
-        Plan { era, times, limits: self.limits, list_twice, fetches, call: self.call.clone(), container, redactor }
+        Plan { era, times, limits: self.limits, list_twice, fetches, call: self.call.clone(), container, redactor, ..Plan::new() }
     }
 
     /// Whether it is launched or opened in another way than `other`, so that what was learnt of the start of
@@ -108,10 +113,19 @@ impl Watched {
         self.spec != other.spec || self.era != other.era
     }
 
-    /// Knows what must not surface: the values of the configured environment.
+    /// Knows what must not surface: the values of the configured environment, and secrets among the
+    /// arguments.
     #[must_use]
     pub fn redactor(&self) -> Redactor {
-        Redactor::new(self.spec.env.iter().map(|(_, value)| value.as_bytes()))
+        let env = self.spec.env.iter().map(|(_, value)| value.as_bytes());
+        let args = super::secrets::of_args(&self.spec.args).into_iter().map(str::as_bytes);
+        Redactor::new(env.chain(args).chain(self.secrets.iter().map(String::as_bytes)))
+    }
+
+    /// What its lists are compared with, if a lock file says that.
+    #[must_use]
+    pub fn locked(&self) -> Option<Accepted> {
+        self.schema.locked.as_ref().map(|listing| Accepted { listing: Arc::clone(listing), source: Source::Lock })
     }
 
     /// What of this is remembered and shown with the server.
@@ -124,6 +138,7 @@ impl Watched {
             total: times.total,
             failures: self.thresholds.failure,
             successes: self.thresholds.success,
+            acceptance: Acceptance { locked: self.schema.locked.is_some(), after: self.schema.accept_after },
         }
     }
 }

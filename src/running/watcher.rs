@@ -13,9 +13,10 @@ use tracing::{info, warn};
 use super::desk::Desk;
 use super::fleet::Fleet;
 use super::launchpad::{Errand, Job, Outcome};
+use super::onlooker::Onlooker;
 use super::pace::Grid;
 use super::watched::{Known, Watched};
-use crate::judge::{Report, Severity, Verdict};
+use crate::judge::{DriftStatus, Report, Severity, Verdict};
 use crate::ledger::{Fact, ServerState, Skip};
 use crate::outside::clock;
 use crate::words::{Moment, ServerName, printable};
@@ -186,7 +187,7 @@ impl Watcher {
         let snapshot = self.fleet.hub.snapshot();
         let state = snapshot.server(self.name.as_str())?;
         // Listing twice finds what is volatile: once at the start, and when something moved.
-        let moved = state.schema_changed.is_some() && state.schema_changed == state.last.as_ref().map(|(at, _)| *at);
+        let moved = state.schema.changed.is_some() && state.schema.changed == state.last.as_ref().map(|(at, _)| *at);
         let list_twice = state.probes == 0 || moved;
         let known = Known { era: state.era, launched: state.launched, patience: state.patience() };
         Some(Job {
@@ -194,9 +195,10 @@ impl Watcher {
             spec: Arc::clone(&server.spec),
             plan: server.plan(known, list_twice),
             rules: Arc::clone(&server.rules),
-            baseline: state.baseline.clone(),
+            accepted: server.locked().or_else(|| state.schema.accepted.clone()),
             record,
             coexists: state.coexists,
+            onlooker: Onlooker::default(),
         })
     }
 
@@ -214,7 +216,9 @@ impl Watcher {
             }
             let state = snapshot.server_mut(self.name.as_str())?;
             let code_before = state.history.entries().last().and_then(|e| e.code);
+            let accepted = state.schema.accepted.clone();
             let change = state.apply(Fact { report: Arc::clone(&report), at: now, listed });
+            self.fleet.hub.keep(state, accepted.as_ref());
             let next = grid.next(now.up, state.course(), made.earliest);
             state.expect(now, next.due.saturating_sub(now.up), next.backoff);
             state.skip(Skip::Overlap, overlaps);
@@ -242,6 +246,9 @@ fn tell(state: &ServerState, change: Option<Option<Verdict>>, code_before: Optio
         None if code != code_before && !report.verdict.is_up() => tell_change(state, report.verdict.as_str(), report, now),
         None => {}
     }
+    if state.schema.changed == Some(now) || state.probes == 1 && report.drift.status == DriftStatus::Differs {
+        tell_drift(state, report);
+    }
     if let Some(held) = &state.held {
         warn!(
             server = state.name.as_str(),
@@ -267,4 +274,26 @@ fn tell_change(state: &ServerState, was: &str, report: &Report, now: Moment) {
             warn!(server, verdict, code = f.code, evidence, "{server}: {was} → {verdict}: {}", f.message);
         }
     }
+}
+
+/// One line for each change of what a server lists.
+fn tell_drift(state: &ServerState, report: &Report) {
+    let drift = &report.drift;
+    let sha256 = state.schema.listed.as_ref().map(|listed| listed.digest.to_string());
+    let classes: Vec<&str> = drift.classes.keys().map(|class| class.as_str()).collect();
+    let bounded = |names: Vec<&str>| printable(&names.join(", "), 400);
+    let mut changed: Vec<&str> = drift.changed.iter().map(|c| c.tool.as_str()).collect();
+    changed.dedup();
+    warn!(
+        server = state.name.as_str(),
+        sha256,
+        status = drift.status.as_str(),
+        classes = classes.join(", "),
+        added = bounded(drift.added.iter().map(String::as_str).collect()),
+        removed = bounded(drift.removed.iter().map(String::as_str).collect()),
+        changed = bounded(changed),
+        upgrade = drift.upgrade,
+        "{}: what it lists has changed",
+        state.name
+    );
 }

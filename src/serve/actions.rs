@@ -9,6 +9,9 @@ use axum::http::header::{HOST, ORIGIN};
 /// Where a server is resumed; its name follows.
 pub(super) const RESUME: &str = "/-/resume/";
 
+/// Where what a server lists is accepted; its name follows.
+pub(super) const ACCEPT: &str = "/-/accept/";
+
 /// Whether anything may be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Actions {

@@ -10,6 +10,7 @@
 //! | `/metrics` | Prometheus text 0.0.4, or OpenMetrics 1.0.0; packed with gzip where that is asked for |
 //! | `/probe?target=NAME` | one server's series after a probe now; `&debug=true` |
 //! | `/api/v1/servers`, `/api/v1/servers/NAME` | verdicts; the last report, without what is private |
+//! | `POST /-/accept/NAME` | what that server lists is accepted from now on |
 //! | `POST /-/reload` | the configuration is read again; 400 if it is refused, 409 if there is none |
 //! | `POST /-/resume/NAME` | that server is probed again, if probing it was held; see [`actions`](super::actions) |
 //!
@@ -85,6 +86,7 @@ pub fn routes(sources: Sources) -> Router {
         .route("/api/v1/servers/{name}", get(api_server))
         .route("/-/reload", post(reload))
         .route("/-/resume/{name}", post(resume))
+        .route("/-/accept/{name}", post(accept_schema))
         .fallback(unknown)
         .with_state(sources)
 }
@@ -199,6 +201,19 @@ async fn resume(State(sources): State<Sources>, uri: Uri, headers: HeaderMap) ->
     }
 }
 
+async fn accept_schema(State(sources): State<Sources>, uri: Uri, headers: HeaderMap) -> Response {
+    if let Err(why) = sources.actions.permit(&headers) {
+        return plain(StatusCode::FORBIDDEN, why);
+    }
+    let name = uri.path().strip_prefix(actions::ACCEPT).and_then(decoded).and_then(|name| ServerName::new(&name).ok());
+    match name.and_then(|name| sources.hub.accept(&name)) {
+        Some(Ok(true)) => plain(StatusCode::OK, "what was listed last is accepted\n"),
+        Some(Ok(false)) => plain(StatusCode::OK, "it was accepted already\n"),
+        Some(Err(why)) => plain(StatusCode::CONFLICT, format!("{why}\n")),
+        None => plain(StatusCode::NOT_FOUND, "no server has this name\n"),
+    }
+}
+
 async fn reload(State(sources): State<Sources>, headers: HeaderMap) -> Response {
     if let Err(why) = sources.actions.permit(&headers) {
         return plain(StatusCode::FORBIDDEN, why);
@@ -252,8 +267,8 @@ pub(super) fn again_later(why: String) -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, [(CONTENT_TYPE, TEXT), (RETRY_AFTER, "1")], why).into_response()
 }
 
-pub(super) fn plain(status: StatusCode, text: &'static str) -> Response {
-    (status, [(CONTENT_TYPE, TEXT)], Body::from(text)).into_response()
+pub(super) fn plain(status: StatusCode, text: impl Into<Body>) -> Response {
+    (status, [(CONTENT_TYPE, TEXT)], text.into()).into_response()
 }
 
 /// A percent-decoded segment of a path (RFC 3986, 2.1); `None` if it is no UTF-8 then.

@@ -50,6 +50,11 @@ fn public(report: &Report) -> Value {
     if let Some(info) = report["server_info"].as_object_mut() {
         info.insert("version".to_owned(), Value::Null);
     }
+    if let Some(against) = report["drift"]["against"].as_object_mut()
+        && let Some(info) = against.get_mut("server_info").and_then(Value::as_object_mut)
+    {
+        info.insert("version".to_owned(), Value::Null);
+    }
     for finding in report["findings"].as_array_mut().into_iter().flatten() {
         finding["evidence"] = Value::Null;
     }

@@ -1,67 +1,188 @@
-//! A report for people: first what is wrong and what to do about it, then what was seen.
+//! Reports for people: of each server first what is wrong and what to do about it, then what was seen. Of several
+//! the sound ones first, in a line each, and the worst last: a terminal shows the end.
 
 use std::fmt::Write as _;
 
-use crate::judge::{Finding, Report, Severity, Verdict, check};
-use crate::probe::EndedBy;
+use textwrap::{Options, WordSplitter};
+
+use super::drift::{self, Entry};
+use super::{diff, told};
+use crate::judge::{ChangeClass, Finding, Report, Severity, Verdict, check};
 use crate::words::printable;
 
 /// Lines of stderr that are shown with a failure.
 const STDERR_LINES: usize = 12;
 
-/// The reports, one after the other.
+/// The narrowest width that text is wrapped to, in columns.
+const NARROWEST: usize = 30;
+
+/// How it is to look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Look {
+    /// With colours: for a terminal.
+    pub colours: bool,
+    /// Wrapped to so many columns; `None` leaves lines as long as they are.
+    pub width: Option<usize>,
+    /// Only what is wrong.
+    pub quiet: bool,
+}
+
+/// The reports, one after the other; of several, a line that counts them at the end.
 #[must_use]
-pub fn reports(reports: &[Report], colours: bool) -> String {
-    let style = Style { colours };
-    let texts: Vec<String> = reports.iter().map(|report| one(report, style)).collect();
-    texts.join("\n")
+pub fn reports(reports: &[Report], look: Look) -> String {
+    let mut in_order: Vec<&Report> = reports.iter().filter(|r| !(look.quiet && r.verdict == Verdict::Pass)).collect();
+    in_order.sort_by_key(|report| report.verdict);
+    let several = reports.len() > 1;
+    let mut page = Page { out: String::new(), look };
+    let mut was_long = false;
+    for report in in_order {
+        let is_long = !several || report.verdict != Verdict::Pass;
+        if !page.out.is_empty() && (is_long || was_long) {
+            page.out.push('\n');
+        }
+        was_long = is_long;
+        if is_long { page.whole(report) } else { page.briefly(report) }
+    }
+    if several && !look.quiet {
+        let _ = write!(page.out, "\n{}\n", told::summary(reports));
+    }
+    page.out
 }
 
-#[derive(Clone, Copy)]
-struct Style {
-    colours: bool,
+/// Colours, as numbers of ANSI's Select Graphic Rendition.
+const RED: &str = "31";
+const GREEN: &str = "32";
+const YELLOW: &str = "33";
+const MAGENTA: &str = "35";
+const DIM: &str = "2";
+
+struct Page {
+    out: String,
+    look: Look,
 }
 
-impl Style {
-    fn verdict(self, verdict: Verdict) -> String {
-        let (word, colour) = match verdict {
-            Verdict::Pass => ("PASS", "32"),
-            Verdict::Warn => ("WARN", "33"),
-            Verdict::Unknown => ("UNKNOWN", "35"),
-            Verdict::Fail => ("FAIL", "31"),
+impl Page {
+    /// Everything about one server.
+    fn whole(&mut self, report: &Report) {
+        self.head(report, headline(report.verdict));
+        for finding in told::problems(report) {
+            self.problem(finding);
+        }
+        self.drift(report);
+        let noted: Vec<String> =
+            told::by_weight(report).iter().filter(|f| f.severity == Severity::Info).map(|f| format!("{} ({})", f.message, f.code)).collect();
+        if !noted.is_empty() && !self.look.quiet {
+            self.out.push('\n');
+            self.paragraph(2, "", &format!("Noted: {}.", told::line(&noted.join("; "))), None);
+        }
+        if !report.verdict.is_up() {
+            self.stderr(report);
+        }
+        let seen = told::seen(report);
+        if !seen.is_empty() && !self.look.quiet {
+            self.out.push('\n');
+            self.paragraph(2, "", &format!("Seen: {seen}."), None);
+        }
+    }
+
+    /// One line about a server with which all is well.
+    fn briefly(&mut self, report: &Report) {
+        self.head(report, &told::briefly(report));
+    }
+
+    fn head(&mut self, report: &Report, rest: &str) {
+        let (word, colour) = match report.verdict {
+            Verdict::Pass => ("PASS", GREEN),
+            Verdict::Warn => ("WARN", YELLOW),
+            Verdict::Unknown => ("UNKNOWN", MAGENTA),
+            Verdict::Fail => ("FAIL", RED),
         };
-        if self.colours { format!("\x1b[1;{colour}m{word}\x1b[0m") } else { word.to_owned() }
+        let text = format!("{word}  {}  {rest}", printable(&report.server, 100));
+        let from = self.out.len();
+        self.paragraph(0, "      ", text.trim_end(), None);
+        if self.look.colours {
+            self.out.replace_range(from..from + word.len(), &format!("\x1b[1;{colour}m{word}\x1b[0m"));
+        }
     }
 
-    fn dim(self, text: &str) -> String {
-        if self.colours { format!("\x1b[2m{text}\x1b[0m") } else { text.to_owned() }
+    fn problem(&mut self, finding: &Finding) {
+        self.out.push('\n');
+        self.paragraph(2, "", &format!("{}: {}", finding.severity, capitalised(&told::line(&finding.message))), None);
+        let times = if finding.times > 1 { format!(", {} times", finding.times) } else { String::new() };
+        self.paragraph(4, "  ", &format!("{}{times}: {}", finding.code, told::line(&finding.evidence)), Some(DIM));
+        if let Some(check) = check(finding.code) {
+            self.paragraph(4, "  ", &format!("What to do: {}", check.mend), None);
+        }
     }
-}
 
-fn one(report: &Report, style: Style) -> String {
-    let mut out = String::new();
-    let _ = writeln!(out, "{}  {}  {}", style.verdict(report.verdict), printable(&report.server, 100), headline(report));
-    let told: Vec<&Finding> = by_weight(report);
-    for finding in told.iter().filter(|f| f.severity > Severity::Info) {
-        tell(&mut out, finding, style);
+    fn drift(&mut self, report: &Report) {
+        let (entries, more) = drift::entries(&report.drift);
+        if entries.is_empty() {
+            return;
+        }
+        self.out.push('\n');
+        self.paragraph(2, "", "Since the schema was accepted:", None);
+        for entry in entries {
+            match entry {
+                Entry::Removed(_) => self.paragraph(4, "    ", &entry.line(), Some(RED)),
+                Entry::Added(_) => self.paragraph(4, "    ", &entry.line(), Some(GREEN)),
+                Entry::Changed(change) => match (change.class, &change.old, &change.new) {
+                    (ChangeClass::Description, Some(old), Some(new)) => {
+                        self.paragraph(4, "    ", &format!("! {}", drift::head(change)), Some(YELLOW));
+                        self.paragraph(8, "", &diff::words(old, new), None);
+                    }
+                    _ => self.paragraph(4, "    ", &entry.line(), Some(YELLOW)),
+                },
+            }
+        }
+        if more > 0 {
+            self.paragraph(4, "", &format!("and {more} more"), None);
+        }
     }
-    let noted: Vec<String> = told.iter().filter(|f| f.severity == Severity::Info).map(|f| format!("{} ({})", f.message, f.code)).collect();
-    if !noted.is_empty() {
-        let _ = writeln!(out, "\n  Noted: {}.", noted.join("; "));
+
+    /// The end of stderr, line by line. Each has a mark of ours in front: a CI system that reads this log must not
+    /// take the server's words for commands.
+    fn stderr(&mut self, report: &Report) {
+        let lines = told::stderr_lines(report);
+        // Few lines stand in the evidence already.
+        let told = lines.len() <= 3 && report.findings.iter().any(|f| f.evidence.contains("stderr ends: "));
+        if lines.is_empty() || told {
+            return;
+        }
+        let shown = lines.len().min(STDERR_LINES);
+        self.out.push('\n');
+        let what = if shown == 1 { "line".to_owned() } else { format!("{shown} lines") };
+        self.paragraph(2, "", &format!("The last {what} on stderr:"), None);
+        for line in &lines[lines.len() - shown..] {
+            self.paragraph(4, "| ", &format!("| {}", told::bounded(line, 300)), Some(DIM));
+        }
     }
-    if !report.verdict.is_up() {
-        tell_stderr(&mut out, report, style);
+
+    /// `text` on a line of its own, or on several, indented by so many columns, those after the first by `hanging`
+    /// as well.
+    fn paragraph(&mut self, indent: usize, hanging: &str, text: &str, colour: Option<&str>) {
+        let first = " ".repeat(indent);
+        let later = format!("{first}{hanging}");
+        let lines = match self.look.width {
+            None => vec![format!("{first}{text}")],
+            Some(width) => {
+                let options = Options::new(width.max(NARROWEST)).initial_indent(&first).subsequent_indent(&later);
+                let wrapped = textwrap::wrap(text, options.word_splitter(WordSplitter::NoHyphenation));
+                wrapped.into_iter().map(|line| line.into_owned()).collect()
+            }
+        };
+        for line in lines {
+            let _ = match colour.filter(|_| self.look.colours) {
+                Some(colour) => writeln!(self.out, "\x1b[{colour}m{line}\x1b[0m"),
+                None => writeln!(self.out, "{line}"),
+            };
+        }
     }
-    let seen = seen(report);
-    if !seen.is_empty() {
-        let _ = writeln!(out, "\n  Seen: {seen}.");
-    }
-    out
 }
 
 /// In one sentence, for somebody who has never read the specification.
-fn headline(report: &Report) -> &'static str {
-    match report.verdict {
+fn headline(verdict: Verdict) -> &'static str {
+    match verdict {
         Verdict::Pass => "a client that launched this server now could use it",
         Verdict::Warn => "a client that launched this server now could use it, but something should be mended",
         Verdict::Unknown => "nothing can be said about this server",
@@ -69,103 +190,8 @@ fn headline(report: &Report) -> &'static str {
     }
 }
 
-/// The worst first; those of one weight in the order of time.
-fn by_weight(report: &Report) -> Vec<&Finding> {
-    let mut findings: Vec<&Finding> = report.findings.iter().collect();
-    // What explains a failure comes before it.
-    let explains = |f: &Finding| ["peer.", "probe.", "auth."].iter().any(|family| f.code.starts_with(family));
-    findings.sort_by_key(|f| (std::cmp::Reverse(f.severity), !explains(f)));
-    findings
-}
-
-fn tell(out: &mut String, finding: &Finding, style: Style) {
-    let times = if finding.times > 1 { format!(", {} times", finding.times) } else { String::new() };
-    let _ = writeln!(out, "\n  {}: {}", finding.severity, capitalised(&finding.message));
-    let _ = writeln!(out, "    {}", style.dim(&format!("{}{times}: {}", finding.code, finding.evidence)));
-    if let Some(check) = check(finding.code) {
-        let _ = writeln!(out, "    What to do: {}", check.mend);
-    }
-}
-
 fn capitalised(text: &str) -> String {
     let mut chars = text.chars();
     let first = chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
     format!("{first}{}.", chars.as_str())
-}
-
-/// The end of stderr, line by line, escaped.
-fn tell_stderr(out: &mut String, report: &Report, style: Style) {
-    let lines: Vec<&str> = report.stderr_tail.lines().filter(|line| !line.trim().is_empty()).collect();
-    // Few lines stand in the evidence already.
-    let told = lines.len() <= 3 && report.findings.iter().any(|f| f.evidence.contains("stderr ends: "));
-    if lines.is_empty() || told {
-        return;
-    }
-    let shown = lines.len().min(STDERR_LINES);
-    let _ = writeln!(out, "\n  The last {} on stderr:", if shown == 1 { "line".to_owned() } else { format!("{shown} lines") });
-    for line in &lines[lines.len() - shown..] {
-        let _ = writeln!(out, "    {}", style.dim(&printable(line, 300)));
-    }
-}
-
-/// Era, server, lists, times: what was seen of the server.
-fn seen(report: &Report) -> String {
-    let mut parts = Vec::new();
-    if let Some(era) = report.era {
-        let version = report.protocol_version.as_deref().map(|v| format!(", protocol {v}")).unwrap_or_default();
-        parts.push(format!("{era} era{version}"));
-    }
-    if let Some(info) = &report.server_info {
-        parts.push(format!("{} {}", info.name, info.version).trim_end().to_owned());
-    }
-    let lists: Vec<String> = report.lists.each().into_iter().filter_map(|(kind, count)| Some(counted(count?, kind.word()))).collect();
-    if !lists.is_empty() {
-        parts.push(lists.join(", "));
-    }
-    let timings = &report.timings;
-    if let Some(ms) = timings.startup_ms {
-        parts.push(format!("first reply after {}", seconds(ms)));
-    }
-    if let Some(shutdown) = &report.shutdown {
-        parts.push(ended(shutdown.ended_by, timings.shutdown_ms));
-    }
-    if let Some(rss) = report.usage.and_then(|u| u.max_rss_bytes) {
-        parts.push(format!("{} MiB of memory", rss.div_ceil(1 << 20)));
-    }
-    if report.spawns > 0 {
-        parts.push(format!("{} and {} in all", counted(report.spawns, "launches"), seconds(timings.total_ms)));
-    }
-    parts.join("; ")
-}
-
-fn counted(count: usize, words: &str) -> String {
-    let words = words.replace('_', " ");
-    let word = if count == 1 { words.strip_suffix("es").filter(|w| w.ends_with("ch")).or_else(|| words.strip_suffix('s')) } else { None };
-    format!("{count} {}", word.unwrap_or(&words))
-}
-
-fn ended(by: EndedBy, ms: Option<f64>) -> String {
-    let after = ms.map(|ms| format!(" after {}", seconds(ms))).unwrap_or_default();
-    match by {
-        EndedBy::Itself => "ended by itself".to_owned(),
-        EndedBy::Eof => format!("ended at the end of its input{after}"),
-        EndedBy::Sigterm => format!("ended by SIGTERM{after}"),
-        EndedBy::Sigkill => format!("ended by SIGKILL{after}"),
-    }
-}
-
-fn seconds(ms: f64) -> String {
-    if ms < 1000.0 { format!("{ms:.0} ms") } else { format!("{:.1} s", ms / 1000.0) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counts_are_words() {
-        assert_eq!(counted(1, "tools"), "1 tool");
-        assert_eq!(counted(0, "resource_templates"), "0 resource templates");
-        assert_eq!(counted(1, "launches"), "1 launch");
-    }
 }

@@ -10,7 +10,7 @@
 use std::time::Duration;
 
 use super::exposition::{Exposition, Kind, Label, Value};
-use crate::judge::{CHECKS, Reason, Verdict};
+use crate::judge::{CHECKS, ChangeClass, Reason, Verdict};
 use crate::ledger::{Histogram, ServerState, Skip, Snapshot};
 use crate::probe::{EndedBy, Phase};
 use crate::words::{Moment, printable};
@@ -159,19 +159,22 @@ pub const METRICS: &[Metric] = &[
         server_info),
     metric("stdiowatch_schema_info", Info, &["sha256"],
         "The digest of everything the server lists, when it was last listed completely.",
-        |s, _, out| if let Some(listed) = &s.listed { out.put_with(&[&listed.digest.to_string()], true) }),
+        |s, _, out| if let Some(listed) = &s.schema.listed { out.put_with(&[&listed.digest.to_string()], true) }),
     metric("stdiowatch_schema_hash", Gauge, &[],
         "The first 48 bits of that digest as a number: it changes when the schema does.",
-        |s, _, out| out.put_known(s.listed.as_ref().map(|listed| listed.digest.first_48_bits()))),
+        |s, _, out| out.put_known(s.schema.listed.as_ref().map(|listed| listed.digest.first_48_bits()))),
     metric("stdiowatch_schema_changes_total", Counter, &["change"],
         "Listed items that were added, removed or changed from one complete listing to the next.",
-        |s, _, out| for (change, n) in ["added", "removed", "changed"].into_iter().zip(s.schema_changes) { out.put_with(&[change], n) }),
+        |s, _, out| for (change, n) in ["added", "removed", "changed"].into_iter().zip(s.schema.changes) { out.put_with(&[change], n) }),
     metric("stdiowatch_schema_drift", Gauge, &[],
-        "Whether the schema differs from the accepted one (1), or not (0).",
-        |s, _, out| out.put_known(drifted(s))),
+        "Whether the schema differs from the accepted one in more than what is allowed (1), or not (0). Missing where the two do not compare.",
+        |s, _, out| out.put_known(s.schema.drifted)),
+    metric("stdiowatch_schema_drift_changes", Gauge, &["class"],
+        "How the schema differs from the accepted one: differences by what they mean for those who use the server.",
+        |s, _, out| for class in ChangeClass::ALL { out.put_with(&[class.as_str()], count(s.schema.classes.get(&class))) }),
     metric("stdiowatch_schema_last_change_timestamp_seconds", Gauge, &[],
         "When a probe last listed something else than the one before. Missing until then.",
-        |s, _, out| out.put_known(s.schema_changed.map(Moment::unix_seconds))),
+        |s, _, out| out.put_known(s.schema.changed.map(Moment::unix_seconds))),
     metric("stdiowatch_listed_items", Gauge, &["list"],
         "Items on each list that the server offers, in the last probe.",
         |s, _, out| for (list, n) in s.report().map(|r| r.lists.each()).into_iter().flatten() {
@@ -210,6 +213,12 @@ pub const SIDECAR_METRICS: &[SidecarMetric] = &[
     SidecarMetric { name: "stdiowatch_scheduler_lag_seconds", kind: Gauge,
         help: "The largest delay from when a probe was due to its launch: of those launched in the last half minute or minute, and of those that still wait for their turn.",
         read: |snapshot| snapshot.sidecar.lag.as_secs_f64().into() },
+    SidecarMetric { name: "stdiowatch_state_kept", kind: Gauge,
+        help: "Whether accepted schemas are kept over restarts (1), or not (0): there is no state directory, or it cannot be written.",
+        read: |snapshot| snapshot.sidecar.kept.into() },
+    SidecarMetric { name: "stdiowatch_state_write_failures_total", kind: Counter,
+        help: "How often something could not be written to the state directory.",
+        read: |snapshot| snapshot.sidecar.keep_failures.into() },
 ];
 
 fn count(n: Option<&u64>) -> u64 {
@@ -237,10 +246,4 @@ fn server_info(server: &ServerState, _: Moment, out: &mut Samples<'_>) {
     let protocol = report.protocol_version.as_deref().unwrap_or_default();
     let bounded = |text| printable(text, MAX_LABEL);
     out.put_with(&[&bounded(name), &bounded(version), era, &bounded(protocol)], true);
-}
-
-/// Whether what was last listed differs from what was accepted. Schemas of two eras do not compare.
-fn drifted(server: &ServerState) -> Option<bool> {
-    let (accepted, listed) = (server.baseline.as_ref()?, server.listed.as_ref()?);
-    Some(accepted.era == listed.era && accepted.digest != listed.digest)
 }

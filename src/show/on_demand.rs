@@ -9,7 +9,10 @@ use super::metrics::METRICS;
 use super::transcript;
 use crate::ledger::ServerState;
 use crate::probe::Recording;
-use crate::words::Moment;
+use crate::words::{At, Moment};
+
+/// The longest transcript, in bytes.
+const MAX_TRANSCRIPT: usize = 512 << 10;
 
 /// What came of asking for a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,9 +105,25 @@ pub fn series(server: &ServerState, came: Came, now: Moment, format: Format) -> 
 /// The same for a person who wants to know why: the transcript, the report, the series.
 #[must_use]
 pub fn debug(server: &ServerState, came: Came, recording: Option<&Recording>, now: Moment) -> String {
-    let transcript = recording.map_or_else(|| format!("none was recorded: {}\n", came.word()), transcript::text);
-    let report = server.last.as_ref().map(|(_, report)| human::reports(std::slice::from_ref(report.as_ref()), false));
+    let transcript = recording.map_or_else(|| format!("none was recorded: {}\n", came.word()), text);
+    let report = server.last.as_ref().map(|(_, report)| human::reports(std::slice::from_ref(report.as_ref()), human::Look::default()));
     let report = report.unwrap_or_else(|| "not probed yet\n".to_owned());
     let series = series(server, came, now, Format::Text);
     format!("Transcript of the probe:\n\n{transcript}\nReport:\n\n{report}\nMetrics that would have been returned:\n\n{series}")
+}
+
+/// A recording, line by line.
+fn text(recording: &Recording) -> String {
+    let mut out = String::new();
+    for (at, happening) in recording.happenings() {
+        if out.len() > MAX_TRANSCRIPT {
+            out.push_str("… and more\n");
+            break;
+        }
+        if let Some(line) = transcript::line(None, At::after(at), happening) {
+            out.push_str(&line);
+            out.push('\n');
+        }
+    }
+    out
 }

@@ -1,69 +1,74 @@
-//! A recorded probe, to be read: one line for each thing that happened.
+//! What goes over a server's pipes, line by line, as it goes.
 
-use std::fmt::Write as _;
-use std::time::Duration;
+use super::told::{bounded, duration};
+use crate::probe::{Exit, Happening, Written};
+use crate::words::At;
 
-use crate::probe::{Exit, Happening, Recording, Written};
-use crate::words::printable;
+/// The longest piece that is shown, in characters.
+const MAX_SHOWN: usize = 400;
 
-/// The longest that is shown of one line, in characters.
-const MAX_LINE: usize = 2000;
-/// The longest transcript, in bytes.
-const MAX_TEXT: usize = 512 << 10;
-
-/// The recording as text: `->` for what was sent, `<-` for stdout, `2>` for stderr.
+/// What happened at one moment of a probe, in one line; `None` for what says nothing to anybody. `name` stands in
+/// front where there are several servers.
 #[must_use]
-pub fn text(recording: &Recording) -> String {
-    let mut out = String::new();
-    for (at, happening) in recording.happenings() {
-        if out.len() > MAX_TEXT {
-            out.push_str("… and more\n");
-            break;
-        }
-        tell(&mut out, at, happening);
-    }
-    out
+pub fn line(name: Option<&str>, at: At, happening: &Happening) -> Option<String> {
+    let said = said(happening)?;
+    let name = name.map(|name| format!("{}  ", bounded(name, 100))).unwrap_or_default();
+    Some(format!("{:>9.3} s  {name}{said}", at.elapsed().as_secs_f64()))
 }
 
-fn tell(out: &mut String, at: Duration, happening: &Happening) {
-    let mut line = |text: &str| {
-        let _ = writeln!(out, "{:>10.3} ms  {text}", at.as_secs_f64() * 1e3);
+fn said(happening: &Happening) -> Option<String> {
+    let words = match happening {
+        Happening::Launch => "launching",
+        Happening::Spawned => return None,
+        // Why is in the report.
+        Happening::SpawnFailed { .. } => "could not be launched",
+        Happening::Sent(written) => return Some(format!("→ {}", shown(written))),
+        Happening::Stdout(written) => return Some(format!("← {}", shown(written))),
+        Happening::Stderr(written) => return Some(format!("stderr: {}", shown(written))),
+        Happening::StdoutClosed => "stdout ended",
+        Happening::StdinBroken => "it closed its stdin",
+        Happening::Overslept { by_us } => {
+            let ms = std::time::Duration::from_micros(*by_us).as_secs_f64() * 1e3;
+            return Some(format!("stdiowatch itself stood still for {}", duration(ms)));
+        }
+        Happening::StdoutCut => "stdout goes on, and is not shown any more",
+        Happening::StderrCut => "stderr goes on, and is not shown any more",
+        Happening::Exited { exit: Exit::Code(code) } => return Some(format!("exited with status {code}")),
+        Happening::Exited { exit: Exit::Signal(signal) } => return Some(format!("ended by signal {signal}")),
+        Happening::BrowserCalled { origin, .. } => return Some(format!("wanted to open a browser at {}", bounded(origin, MAX_SHOWN))),
+        Happening::Swept { .. } => "cleared away",
+        Happening::CloseStdin => "its stdin is closed",
+        Happening::Sigterm => "SIGTERM is sent",
+        Happening::Sigkill => "SIGKILL is sent",
+        Happening::Cancelled => "cancelled",
     };
-    match happening {
-        Happening::Launch => line("launch"),
-        Happening::Spawned => line("launched"),
-        Happening::SpawnFailed { error } => line(&format!("not launched: {}", printable(&format!("{error:?}"), MAX_LINE))),
-        Happening::Sent(written) => lines(written, "->", &mut line),
-        Happening::Stdout(written) => lines(written, "<-", &mut line),
-        Happening::Stderr(written) => lines(written, "2>", &mut line),
-        Happening::StdoutClosed => line("stdout ended"),
-        Happening::StdinBroken => line("stdin was closed by the server"),
-        Happening::Overslept { by_us } => line(&format!("we looked too late, by {} ms", by_us / 1000)),
-        Happening::StdoutCut => line("more on stdout than is recorded"),
-        Happening::StderrCut => line("more on stderr than is recorded"),
-        Happening::Exited { exit } => line(&match exit {
-            Exit::Code(code) => format!("exited with status {code}"),
-            Exit::Signal(number) => format!("ended by signal {number}"),
-        }),
-        Happening::BrowserCalled { origin, .. } => line(&format!("called for a browser: {}", printable(origin, MAX_LINE))),
-        Happening::Swept { swept, .. } => {
-            let left = swept.in_group.len() + swept.escaped.len() + swept.containers.len();
-            line(&if left == 0 { "nothing was left".to_owned() } else { format!("cleared away what was left: {left}") });
-        }
-        Happening::CloseStdin => line("stdin closed by us"),
-        Happening::Sigterm => line("SIGTERM"),
-        Happening::Sigkill => line("SIGKILL"),
-        Happening::Cancelled => line("cancelled"),
-    }
+    Some(words.to_owned())
 }
 
-fn lines(written: &Written, sign: &str, line: &mut impl FnMut(&str)) {
+fn shown(written: &Written) -> String {
     match written {
         Written::Text(text) => {
-            for text in text.strip_suffix('\n').unwrap_or(text).split('\n') {
-                line(&format!("{sign} {}", printable(text, MAX_LINE)));
-            }
+            let text = text.strip_suffix('\n').unwrap_or(text);
+            let more = if text.chars().count() > MAX_SHOWN { format!(" ({} bytes in all)", text.len()) } else { String::new() };
+            format!("{}{more}", bounded(text, MAX_SHOWN))
         }
-        Written::Hex(digits) => line(&format!("{sign} {} (hexadecimal, no UTF-8)", printable(digits, MAX_LINE))),
+        Written::Hex(hex) => format!("{} (no UTF-8, {} bytes in all)", bounded(hex, MAX_SHOWN), hex.len() / 2),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_directions_with_times() {
+        let at = At::after(std::time::Duration::from_millis(1234));
+        let told = |happening| line(None, at, &happening).unwrap();
+        assert_eq!(told(Happening::Sent(Written::Text("{}\n".to_owned()))), "    1.234 s  → {}");
+        assert_eq!(told(Happening::Stdout(Written::Text("x\x1b[2J\r\n".to_owned()))), "    1.234 s  ← x\\x1b[2J\\r");
+        assert_eq!(told(Happening::Stderr(Written::Hex("ff00".to_owned()))), "    1.234 s  stderr: ff00 (no UTF-8, 2 bytes in all)");
+        assert_eq!(line(Some("a"), at, &Happening::Sigterm).unwrap(), "    1.234 s  a  SIGTERM is sent");
+        let long = told(Happening::Stdout(Written::Text("é".repeat(100_000))));
+        assert!(long.ends_with("é… (200000 bytes in all)") && long.chars().count() < 500, "{long}");
     }
 }

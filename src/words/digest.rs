@@ -30,6 +30,17 @@ impl Digest {
         &self.0
     }
 
+    /// In lower-case hexadecimal, as it is shown.
+    #[must_use]
+    pub fn hex(&self) -> [u8; 64] {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let mut hex = [0; 64];
+        for (pair, byte) in hex.as_chunks_mut::<2>().0.iter_mut().zip(self.0) {
+            *pair = [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
+        }
+        hex
+    }
+
     /// The first 48 bits as a number: what an `f64`, and so a Prometheus sample, holds exactly.
     #[must_use]
     pub fn first_48_bits(&self) -> u64 {
@@ -39,7 +50,7 @@ impl Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(std::str::from_utf8(&self.hex()).unwrap_or_default())
     }
 }
 

@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -33,11 +34,17 @@ impl Run {
         command
             .args(args)
             .env("STDIOWATCH_TREE", &self.mark)
+            .env("XDG_STATE_HOME", self.state_home())
             .env_remove("RUST_LOG")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         command
+    }
+
+    /// What is kept over restarts is this run's own.
+    pub fn state_home(&self) -> PathBuf {
+        std::env::temp_dir().join(format!("stdiowatch-state-{}", self.mark))
     }
 
     /// Runs it to its end.
@@ -70,6 +77,45 @@ impl Run {
     pub fn leaves_nothing(&self, within: Duration) {
         let alive = poll(within, || Some(self.alive()).filter(Vec::is_empty)).is_none();
         assert!(!alive, "still alive after {within:?}: {:#?}", self.alive());
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(self.state_home());
+    }
+}
+
+/// A directory of this test's own, removed with it.
+pub struct Scratch(pub PathBuf);
+
+impl Scratch {
+    pub fn new() -> Scratch {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("stdiowatch-test-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let dir = std::env::temp_dir().join(name);
+        fs::create_dir_all(&dir).unwrap();
+        Scratch(dir)
+    }
+
+    /// The path of a file in it.
+    pub fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+
+    pub fn write(&self, name: &str, text: &str) -> String {
+        fs::write(self.0.join(name), text).unwrap();
+        self.path(name)
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.0.join(name)).unwrap()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -126,12 +172,17 @@ impl Serving {
 
     /// The status and the body of the answer to GET `path`.
     pub fn get(&self, path: &str) -> (u16, String) {
-        let (status, _, body) = self.ask(&format!("GET {path} HTTP/1.0\r\n\r\n"));
+        self.ask("GET", path)
+    }
+
+    /// The status and the body of the answer to `method` `path`.
+    pub fn ask(&self, method: &str, path: &str) -> (u16, String) {
+        let (status, _, body) = self.exchange(&format!("{method} {path} HTTP/1.0\r\n\r\n"));
         (status, body)
     }
 
     /// The status, the head and the body of the answer to these bytes.
-    pub fn ask(&self, request: &str) -> (u16, String, String) {
+    pub fn exchange(&self, request: &str) -> (u16, String, String) {
         let Ok(mut stream) = TcpStream::connect(("127.0.0.1", self.port)) else { return (0, String::new(), String::new()) };
         let _ = stream.set_read_timeout(Some(LONG));
         let _ = stream.write_all(request.as_bytes());
@@ -140,6 +191,18 @@ impl Serving {
         let status = answer.get(9..12).and_then(|s| s.parse().ok()).unwrap_or(0);
         let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_default();
         (status, head.to_owned(), body.to_owned())
+    }
+
+    /// The value of a series, as /metrics has it.
+    pub fn metric(&self, series: &str) -> Option<f64> {
+        let metrics = self.get("/metrics").1;
+        metrics.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' ')?.parse().ok())
+    }
+
+    /// Waits until a series has this value.
+    pub fn metric_becomes(&self, series: &str, value: f64) {
+        let became = poll(LONG, || (self.metric(series) == Some(value)).then_some(()));
+        assert!(became.is_some(), "{series} is {:?} and never became {value}", self.metric(series));
     }
 
     /// Waits until `path` answers with `status`.

@@ -26,6 +26,7 @@ missing=()
 python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip python3-venv)
 command -v node >/dev/null || missing+=(nodejs)
 command -v npm >/dev/null || missing+=(npm)
+command -v man >/dev/null || missing+=(man-db groff-base) # for tests/formats
 command -v git >/dev/null || missing+=(git) # mcp-server-git runs it
 command -v setsid >/dev/null || missing+=(util-linux)
 command -v promtool >/dev/null || missing+=(prometheus) # from here on, for monitoring.py and tests/deploy

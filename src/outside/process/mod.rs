@@ -55,4 +55,4 @@ pub use guarding::guard_main;
 pub use kin::Kin;
 pub use launch::Launcher;
 pub use leader::Signal;
-pub use spec::{EnvMode, LaunchSpec, StdioKind};
+pub use spec::{EnvMode, LaunchSpec, Leftovers, Resources, StdioKind};

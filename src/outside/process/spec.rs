@@ -1,6 +1,9 @@
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::environment::Environment;
+use crate::judge;
+use crate::words::{Digest, ServerName, printable};
 
 /// Which of our environment a server is given, before its own entries are added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -106,5 +109,40 @@ impl LaunchSpec {
     #[must_use]
     pub fn environment_names(&self) -> Vec<String> {
         Environment::of(self).names()
+    }
+
+    /// What its lists may depend on of what it is configured with, without a value: the fingerprint has
+    /// 20 bits, enough to tell that a value is another one and too few to find a good secret by trying.
+    /// It is keyed with the server's name, so that the same secret looks different elsewhere.
+    #[must_use]
+    pub fn configured(&self, name: &ServerName) -> judge::Environment {
+        // The last entry of a name is the one that counts.
+        let own: BTreeMap<&str, &str> = self.env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let pieces = ["stdiowatch environment", name.as_str()].into_iter().chain(own.iter().flat_map(|(name, value)| [*name, *value]));
+        let digest = Digest::of_pieces(pieces.map(str::as_bytes));
+        judge::Environment {
+            mode: self.env_mode.as_str().to_owned(),
+            names: own.keys().map(|name| printable(name, 100)).collect(),
+            fingerprint: digest.to_string()[..5].to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_configured_is_told_without_its_values() {
+        let name = |name: &str| ServerName::new(name).unwrap();
+        let spec = |value: &str| LaunchSpec {
+            env: vec![("B".into(), "old".into()), ("A".into(), "x".into()), ("B".into(), value.into())],
+            ..LaunchSpec::default()
+        };
+        let seen = spec("secret").configured(&name("a"));
+        assert_eq!((seen.mode.as_str(), seen.names.clone(), seen.fingerprint.len()), ("sdk", vec!["A".to_owned(), "B".to_owned()], 5));
+        assert_eq!(spec("secret").configured(&name("a")), seen);
+        assert_ne!(spec("other").configured(&name("a")).fingerprint, seen.fingerprint);
+        assert_ne!(spec("secret").configured(&name("b")).fingerprint, seen.fingerprint);
     }
 }

@@ -1,3 +1,4 @@
+mod knowing;
 mod properties;
 mod scripted;
 mod world;

@@ -1,6 +1,7 @@
 //! What holds whatever the server does: every probe ends, in time, swept, and what it saw does not
 //! depend on how the bytes were cut.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -124,9 +125,19 @@ impl Server for Random {
 }
 
 fn run(server: &Random, cut: Cut) -> Observation {
+    run_knowing(server, cut, Arc::default())
+}
+
+fn run_knowing(server: &Random, cut: Cut, pages: Arc<Pages>) -> Observation {
     let limits = Limits { line: 2000, output: 20_000, ..Limits::default() };
     let mut launch = || -> Box<dyn Server> { Box::new(server.clone()) };
-    World::new(Plan { limits, ..Plan::new() }, &mut launch).cut(cut).run()
+    World::new(Plan { limits, pages, ..Plan::new() }, &mut launch).cut(cut).run()
+}
+
+/// Everything that was seen.
+fn everything(mut observation: Observation) -> String {
+    observation.launches.iter_mut().for_each(|launch| launch.pages = Arc::default());
+    format!("{observation:#?}")
 }
 
 /// As many as `PROPTEST_CASES` says; a run is worth more than most properties' cases.
@@ -156,5 +167,19 @@ proptest! {
     fn what_is_seen_does_not_depend_on_how_the_bytes_were_cut(server in random(), n in 1usize..60) {
         let told = |o: &Observation| format!("{:?}", o.launches.iter().map(|l| (&l.seen, &l.lists, l.io, l.end.as_ref().map(|e| e.by))).collect::<Vec<_>>());
         prop_assert_eq!(told(&run(&server, Cut::Whole)), told(&run(&server, Cut::Every(n))));
+    }
+
+    #[test]
+    fn what_is_seen_does_not_depend_on_what_is_known_of_an_earlier_probe(server in random(), other in random(), n in 1usize..60) {
+        let anew = everything(run(&server, Cut::Whole));
+        for before in [&server, &other] {
+            // Of launches that the server is not judged on too: the more is known, the more could go wrong.
+            for launch in run(before, Cut::Whole).launches {
+                for cut in [Cut::Whole, Cut::Every(n)] {
+                    let knowing = run_knowing(&server, cut, Arc::clone(&launch.pages));
+                    prop_assert_eq!(&everything(knowing), &anew);
+                }
+            }
+        }
     }
 }

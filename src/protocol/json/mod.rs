@@ -8,13 +8,17 @@
 mod canonical;
 mod difference;
 mod number;
+mod oddity;
 mod parse;
+mod pretty;
 mod text;
 
 use std::borrow::Cow;
 
 pub use canonical::write_canonical;
 pub use difference::first_difference;
+pub use oddity::Oddity;
+pub use pretty::write_pretty;
 
 /// The most values (members, elements, keys) one message may hold.
 pub const MAX_VALUES: usize = 2_000_000;
@@ -88,6 +92,19 @@ struct Node {
     /// The node after this one and everything in it.
     next: u32,
     kind: Kind,
+    /// Of a string; [`Spelling::Plain`] otherwise.
+    spelling: Spelling,
+}
+
+/// How a string is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Spelling {
+    /// In ASCII, without escapes.
+    Plain,
+    /// Without escapes, with bytes beyond ASCII.
+    Wide,
+    /// With escapes.
+    Escaped,
 }
 
 /// One parsed value and the bytes it lies in.
@@ -154,6 +171,12 @@ impl<'d> Value<'d> {
         &self.doc.bytes[node.start as usize..node.end as usize]
     }
 
+    /// Where it begins in the document, in bytes.
+    #[must_use]
+    pub fn offset(self) -> usize {
+        self.node().start as usize
+    }
+
     /// Its text if it is a string: escapes resolved, and U+FFFD for what is no Unicode scalar.
     #[must_use]
     pub fn text(self) -> Option<Cow<'d, str>> {
@@ -201,7 +224,37 @@ impl<'d> Value<'d> {
     /// The member with this key, the last one if there are several, as most readers have it.
     #[must_use]
     pub fn get(self, key: &str) -> Option<Value<'d>> {
-        self.members().filter(|(k, _)| text::equals(k.raw(), key)).map(|(_, v)| v).last()
+        let [value] = self.get_each([key]);
+        value
+    }
+
+    /// The members with these keys, as [`get`](Value::get) would find them, in one go.
+    #[must_use]
+    pub fn get_each<const N: usize>(self, keys: [&str; N]) -> [Option<Value<'d>>; N] {
+        let mut values = [None; N];
+        for (key, value) in self.members() {
+            if let Some(n) = keys.iter().position(|wanted| key.means(wanted)) {
+                values[n] = Some(value);
+            }
+        }
+        values
+    }
+
+    /// Whether it is a string that means `text`.
+    #[must_use]
+    pub fn means(self, text: &str) -> bool {
+        let node = self.node();
+        match node.spelling {
+            _ if node.kind != Kind::String => false,
+            Spelling::Plain | Spelling::Wide => self.quoted() == text.as_bytes(),
+            Spelling::Escaped => text::lossy(self.raw()) == text,
+        }
+    }
+
+    /// What stands between the quotes of a string.
+    fn quoted(self) -> &'d [u8] {
+        let node = self.node();
+        &self.doc.bytes[node.start as usize + 1..node.end as usize - 1]
     }
 
     fn children(self, of: Kind) -> impl Iterator<Item = Value<'d>> {

@@ -2,26 +2,62 @@
 //!
 //! RFC 8785 writes every number as ECMAScript writes the nearest double. That would make different
 //! schemas alike (`9007199254740993` and `9007199254740992`), so what a double does not hold is
-//! kept exactly instead: integers beyond ±2^53, more than 17 significant digits, and what is too
-//! large or too small. For every other number the result is the RFC's.
+//! kept exactly instead: an integer (written as one, without a point and an exponent) that its double
+//! does not give back, more than 17 significant digits, and what is too large or too small. For every
+//! other number the result is the RFC's.
 
-/// The number `token` (in RFC 8259's grammar), canonical.
-pub(super) fn canonical(token: &str) -> String {
-    let decimal = Decimal::of(token);
-    if decimal.digits.is_empty() {
-        return "0".to_owned();
-    }
-    let plain_integer = token.bytes().all(|b| b.is_ascii_digit() || b == b'-');
-    let within_2_53 = token.parse::<i64>().is_ok_and(|n| n.unsigned_abs() <= 1 << 53);
-    let double: f64 = token.parse().unwrap_or(f64::INFINITY);
-    if (plain_integer && !within_2_53) || decimal.digits.len() > 17 || !double.is_finite() || double == 0.0 {
-        return decimal.exact();
-    }
-    // `Number::toString` of ECMA-262, section 6.1.6.1.20.
-    ryu_js::Buffer::new().format_finite(double).to_owned()
+/// Whose form a number was written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// RFC 8785's.
+    Rfc8785,
+    /// Ours, because the RFC's would be another number.
+    Exact,
 }
 
+/// Appends the number `token` (in RFC 8259's grammar), canonical.
+pub(super) fn write(token: &[u8], out: &mut Vec<u8>) -> Form {
+    if is_small_integer(token) {
+        out.extend_from_slice(token);
+        return Form::Rfc8785;
+    }
+    let token = String::from_utf8_lossy(token);
+    let double: f64 = token.parse().unwrap_or(f64::INFINITY);
+    if double.is_finite() && double != 0.0 {
+        // `Number::toString` of ECMA-262, section 6.1.6.1.20.
+        let mut buffer = ryu_js::Buffer::new();
+        let text = buffer.format_finite(double);
+        let is_integer = !token.contains(['.', 'e', 'E']);
+        let is_held = if is_integer { Decimal::of(text) == Decimal::of(&token) } else { has_17_digits_at_most(&token) };
+        if is_held {
+            out.extend_from_slice(text.as_bytes());
+            return Form::Rfc8785;
+        }
+    }
+    let decimal = Decimal::of(&token);
+    if decimal.digits.is_empty() {
+        out.push(b'0');
+        return Form::Rfc8785;
+    }
+    out.extend_from_slice(decimal.exact().as_bytes());
+    Form::Exact
+}
+
+fn has_17_digits_at_most(token: &str) -> bool {
+    token.len() <= 17 || Decimal::of(token).digits.len() <= 17
+}
+
+/// Whether it is an integer that needs no second look: up to 15 digits, and not `-0`.
+fn is_small_integer(token: &[u8]) -> bool {
+    let digits = token.strip_prefix(b"-").unwrap_or(token);
+    digits.len() <= 15 && digits.iter().all(u8::is_ascii_digit) && token != b"-0"
+}
+
+/// Exponents beyond this, either way, are taken for it.
+const MAX_EXPONENT: i64 = 1 << 62;
+
 /// ±0.DIGITS × 10^point, without zeros at either end of the digits.
+#[derive(PartialEq, Eq)]
 struct Decimal {
     negative: bool,
     digits: String,
@@ -36,8 +72,8 @@ impl Decimal {
         let all = format!("{whole}{fraction}");
         let leading = all.len() - all.trim_start_matches('0').len();
         let length = |text: &str| i64::try_from(text.len()).unwrap_or(i64::MAX);
-        // An exponent beyond 64 bits differs from every other one only in its own text.
-        let exponent: i64 = exponent.parse().unwrap_or(if exponent.starts_with('-') { i64::MIN / 2 } else { i64::MAX / 2 });
+        let beyond = if exponent.starts_with('-') { -MAX_EXPONENT } else { MAX_EXPONENT };
+        let exponent = exponent.parse::<i64>().unwrap_or(beyond).clamp(-MAX_EXPONENT, MAX_EXPONENT);
         let point = exponent.saturating_add(length(whole)).saturating_sub(length(&all[..leading]));
         Decimal { negative, digits: all.trim_matches('0').to_owned(), point }
     }
@@ -57,7 +93,17 @@ impl Decimal {
 
 #[cfg(test)]
 mod tests {
-    use super::canonical;
+    use super::{Form, write};
+
+    fn canonical(token: &str) -> String {
+        form(token).0
+    }
+
+    fn form(token: &str) -> (String, Form) {
+        let mut out = Vec::new();
+        let form = write(token.as_bytes(), &mut out);
+        (String::from_utf8(out).unwrap(), form)
+    }
 
     #[test]
     fn as_the_examples_of_rfc_8785_have_it() {
@@ -93,21 +139,30 @@ mod tests {
             (&["100", "1e2", "1E+2"], "100"),
             (&["0.10000000000000001", "0.1", "1e-1"], "0.1"),
             (&["-1.5", "-15e-1"], "-1.5"),
+            (&["9007199254740994", "9007199254740994.0"], "9007199254740994"),
+            (&["1000000000000000000000", "1e21", "1E+21"], "1e+21"),
+            (&["295147905179352830000", "295147905179352830000.0"], "295147905179352830000"),
+            (&["-999999999999999", "-999999999999999.0"], "-999999999999999"),
         ] {
             for token in tokens {
-                assert_eq!(canonical(token), wanted, "{token}");
+                assert_eq!(form(token), (wanted.to_owned(), Form::Rfc8785), "{token}");
             }
         }
     }
 
     #[test]
     fn what_a_double_does_not_hold_is_kept_exactly() {
-        assert_ne!(canonical("9007199254740993"), canonical("9007199254740992"));
-        assert_eq!(canonical("9007199254740993"), "9007199254740993");
-        assert_eq!(canonical("-123456789012345678901234567890"), "-123456789012345678901234567890");
-        assert_eq!(canonical("1e999"), "0.1e1000");
-        assert_eq!(canonical("1e-999"), "0.1e-998");
-        assert_eq!(canonical("0.10000000000000000001"), "0.10000000000000000001e0");
-        assert_ne!(canonical("1e999999999999999999999"), canonical("1e-999999999999999999999"));
+        for (token, wanted) in [
+            ("9007199254740993", "9007199254740993"),
+            ("-123456789012345678901234567890", "-123456789012345678901234567890"),
+            ("1e999", "0.1e1000"),
+            ("1e-999", "0.1e-998"),
+            ("0.10000000000000000001", "0.10000000000000000001e0"),
+            ("12.30000000000000000001", "0.1230000000000000000001e2"),
+            ("1e99999999999999999999", "0.1e4611686018427387905"),
+            ("-1e-99999999999999999999", "-0.1e-4611686018427387903"),
+        ] {
+            assert_eq!(form(token), (wanted.to_owned(), Form::Exact), "{token}");
+        }
     }
 }

@@ -1,9 +1,10 @@
 //! The parser: one pass, an explicit stack, no recursion.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 use super::text;
-use super::{Doc, JsonError, Kind, MAX_VALUES, Node, Oddities};
+use super::{Doc, JsonError, Kind, MAX_VALUES, Node, Oddities, Spelling};
 
 pub(super) const fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
@@ -28,12 +29,16 @@ pub(super) struct Parser<'b> {
     nodes: Vec<Node>,
     /// The containers that are open, outermost first.
     open: Vec<u32>,
+    /// The keys of the object that is being closed: here, so that it is allocated once.
+    keys: Vec<&'b [u8]>,
     oddities: Oddities,
 }
 
 impl<'b> Parser<'b> {
     pub(super) fn new(bytes: &'b [u8]) -> Parser<'b> {
-        Parser { bytes, at: 0, nodes: Vec::new(), open: Vec::new(), oddities: Oddities::default() }
+        // A value of few bytes in a line of many: more nodes are made room for when they come.
+        let nodes = Vec::with_capacity((bytes.len() / 16).min(1024));
+        Parser { bytes, at: 0, nodes, open: Vec::new(), keys: Vec::new(), oddities: Oddities::default() }
     }
 
     pub(super) fn run(mut self) -> Result<(Doc<'b>, usize), JsonError> {
@@ -127,7 +132,7 @@ impl<'b> Parser<'b> {
             return Err(JsonError::TooMany);
         }
         let index = index_of(self.nodes.len());
-        self.nodes.push(Node { start: index_of(start), end: index_of(end), next: index + 1, kind });
+        self.nodes.push(Node { start: index_of(start), end: index_of(end), next: index + 1, kind, spelling: Spelling::Plain });
         Ok(index)
     }
 
@@ -190,16 +195,28 @@ impl<'b> Parser<'b> {
 
     fn string(&mut self) -> Result<(), JsonError> {
         let mut at = self.at + 1;
+        let mut spelling = Spelling::Plain;
         loop {
-            // Plain bytes by far outnumber the rest.
-            let plain = self.bytes[at..].iter().position(|b| matches!(b, b'"' | b'\\' | 0..=0x1f));
-            at += plain.ok_or(JsonError::Incomplete)?;
-            match self.bytes[at] {
-                b'"' => return self.leaf(Kind::String, at + 1),
-                b'\\' => at = self.escape(at)?,
-                _ => return Err(JsonError::Invalid(at)),
+            let (plain, is_wide) = text::plain_run(&self.bytes[at..]);
+            at += plain;
+            if is_wide && spelling == Spelling::Plain {
+                spelling = Spelling::Wide;
+            }
+            match self.bytes.get(at) {
+                Some(b'"') => break,
+                Some(b'\\') => {
+                    at = self.escape(at)?;
+                    spelling = Spelling::Escaped;
+                }
+                Some(_) => return Err(JsonError::Invalid(at)),
+                None => return Err(JsonError::Incomplete),
             }
         }
+        self.leaf(Kind::String, at + 1)?;
+        if let Some(node) = self.nodes.last_mut() {
+            node.spelling = spelling;
+        }
+        Ok(())
     }
 
     /// Checks the escape at `at` and says where it ends.
@@ -242,20 +259,21 @@ impl<'b> Parser<'b> {
         }
     }
 
-    fn key_that_stands_twice(&self, object: u32) -> Option<&'b [u8]> {
-        let mut keys: Vec<(Cow<'b, str>, &'b [u8])> = Vec::new();
+    fn key_that_stands_twice(&mut self, object: u32) -> Option<&'b [u8]> {
+        self.keys.clear();
         let mut at = object + 1;
+        let mut as_written = true;
         while (at as usize) < self.nodes.len() {
-            let raw = self.raw(at);
-            keys.push((text::lossy(raw), raw));
+            let key = self.nodes[at as usize];
+            as_written &= key.spelling != Spelling::Escaped;
+            self.keys.push(&self.bytes[key.start as usize..key.end as usize]);
             at = self.nodes[at as usize + 1].next;
         }
-        if keys.len() < 9 {
-            let again = |n: &usize| keys[..*n].iter().any(|(k, _)| *k == keys[*n].0);
-            return (1..keys.len()).find(again).map(|n| keys[n].1);
+        if as_written {
+            return first_twice(&mut self.keys, |a, b| a.cmp(b));
         }
-        keys.sort_unstable();
-        keys.windows(2).find(|pair| pair[0].0 == pair[1].0).map(|pair| pair[1].1)
+        let mut meant: Vec<(Cow<'b, str>, &'b [u8])> = self.keys.iter().map(|raw| (text::lossy(raw), *raw)).collect();
+        first_twice(&mut meant, |a, b| a.0.cmp(&b.0)).map(|(_, raw)| raw)
     }
 
     /// Appends the step from the open container `outer` to its member `inner`, which is its last.
@@ -277,6 +295,16 @@ impl<'b> Parser<'b> {
         let node = self.nodes[index as usize];
         &self.bytes[node.start as usize..node.end as usize]
     }
+}
+
+/// The first of `keys` that is there twice; of many keys the least one, and they are sorted then.
+fn first_twice<K: Clone>(keys: &mut [K], order: impl Fn(&K, &K) -> Ordering) -> Option<K> {
+    if keys.len() < 9 {
+        let again = |n: &usize| keys[..*n].iter().any(|k| order(k, &keys[*n]).is_eq());
+        return (1..keys.len()).find(again).map(|n| keys[n].clone());
+    }
+    keys.sort_by(&order);
+    keys.windows(2).find(|pair| order(&pair[0], &pair[1]).is_eq()).map(|pair| pair[1].clone())
 }
 
 /// RFC 6901, section 3.

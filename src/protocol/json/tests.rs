@@ -121,10 +121,91 @@ fn what_the_rfc_cannot_hold_has_a_form_too() {
 
 #[test]
 fn members_of_the_outermost_object_can_be_left_out() {
-    let doc = Doc::parse(br#"{"_meta":{"a":1},"n":{"_meta":2}}"#).unwrap();
-    let mut out = Vec::new();
-    write_canonical(doc.root(), &["_meta"], &mut out);
-    assert_eq!(out, br#"{"n":{"_meta":2}}"#);
+    let without = |skip: &[&[&str]], text: &str| {
+        let doc = Doc::parse(text.as_bytes()).unwrap();
+        let mut out = Vec::new();
+        assert_eq!(write_canonical(doc.root(), skip, &mut out), None);
+        String::from_utf8(out).unwrap()
+    };
+    assert_eq!(without(&[&["_meta"]], r#"{"_meta":{"a":1},"n":{"_meta":2}}"#), r#"{"n":{"_meta":2}}"#);
+    assert_eq!(without(&[&["_meta"]], r#"{"_m\u0065ta":1,"_meta":{"a":1,"a":2}}"#), "{}", "however it is written; what is left out is not odd");
+    assert_eq!(without(&[&["_meta"]], r#"[{"_meta":1}]"#), r#"[{"_meta":1}]"#);
+    let skip: &[&[&str]] = &[&["size"], &["a", "at"]];
+    assert_eq!(
+        without(skip, r#"{"size":1,"b":{"at":1,"size":2},"a":{"p":{"at":3},"at":4,"size":5}}"#),
+        r#"{"a":{"p":{"at":3},"size":5},"b":{"at":1,"size":2}}"#
+    );
+    assert_eq!(without(skip, r#"{"a":{"at":4},"b":1}"#), r#"{"b":1}"#, "with its last member it goes");
+    assert_eq!(without(skip, r#"{"a":"at"}"#), r#"{"a":"at"}"#);
+}
+
+#[test]
+fn what_is_beyond_the_rfc_is_told() {
+    let odd = |text: &[u8]| {
+        let doc = Doc::parse(text).unwrap();
+        write_canonical(doc.root(), &[], &mut Vec::new())
+    };
+    for (text, wanted) in [
+        (&br#"{"a":[1,"x",{"b":0.1,"c":1e23}],"d":"\ud83d\ude00"}"#[..], None),
+        (br#"[{"a":1,"b":2,"a":3}]"#, Some(Oddity::DuplicateKey)),
+        (br#"{"\u0061":1,"a":3}"#, Some(Oddity::DuplicateKey)),
+        (b"{\"\xc3\xa9\":1,\"\\u00e9\":3}", Some(Oddity::DuplicateKey)),
+        (br#"{"a":{"b":1},"b":1,"c":{"b":1}}"#, None),
+        (br#"["\ud800"]"#, Some(Oddity::LoneSurrogate)),
+        (br#"{"\udc00":1}"#, Some(Oddity::LoneSurrogate)),
+        (b"[\"\xff\"]", Some(Oddity::NotUtf8)),
+        (b"[-Infinity]", Some(Oddity::NonFinite)),
+        (b"[9007199254740993]", Some(Oddity::InexactNumber)),
+        (b"[9007199254740993,\"\\ud800\",{\"a\":1,\"a\":1}]", Some(Oddity::DuplicateKey)),
+        (b"[9007199254740993,NaN,\"\\ud800\"]", Some(Oddity::LoneSurrogate)),
+    ] {
+        assert_eq!(odd(text), wanted, "{}", String::from_utf8_lossy(text));
+    }
+}
+
+#[test]
+fn keys_are_sorted_by_their_utf_16_code_units_whatever_their_length() {
+    for keys in [
+        ["", "a"],
+        ["a", "aa"],
+        ["abcdefg", "abcdefgh"],
+        ["abcdefgh", "abcdefghi"],
+        ["abcdefghA", "abcdefgha"],
+        ["\u{1f600}", "\u{ffff}"],
+        ["z", "\u{e9}"],
+    ] {
+        let text = serde_json::json!({ keys[1]: 1, keys[0]: 0 });
+        let wanted = format!("{{{}:0,{}:1}}", serde_json::json!(keys[0]), serde_json::json!(keys[1]));
+        assert_eq!(canonical(&text.to_string()), wanted);
+        assert_eq!(canonical(&wanted), wanted);
+    }
+}
+
+#[test]
+fn a_stop_is_found_wherever_it_stands() {
+    for length in 0..40 {
+        for (stop, is_stop) in [
+            (b'"', true),
+            (b'\\', true),
+            (0, true),
+            (0x1f, true),
+            (b' ', false),
+            (0x7f, false),
+            (b'!', false),
+            (b'#', false),
+            (0x80, false),
+            (0xff, false),
+        ] {
+            for filler in [b'a', b' ', 0x7f, 0xc3, b'!', b']'] {
+                let mut text = vec![filler; length];
+                text.push(stop);
+                text.extend([b'"'; 9]);
+                let end = if is_stop { length } else { length + 1 };
+                assert_eq!(text::plain_run(&text), (end, !text[..end].is_ascii()), "{text:?}");
+            }
+        }
+    }
+    assert_eq!(text::plain_run(b"abcdefghij"), (10, false), "it may end without one");
 }
 
 /// Any JSON value, as text with random white space and member order is derived from it.

@@ -167,9 +167,10 @@ pub fn read_list(kind: ListKind, era: Era, result: Value<'_>, redactor: &Redacto
     let mut page = ListPage::default();
     match checker.want(result.get(kind.key()), Kind::Array, "an array", || kind.key().into()) {
         Some(list) => {
+            let mut room = Vec::new();
             for (n, value) in list.elements().enumerate() {
                 check_item(kind, value, n, &mut checker);
-                page.items.extend(read_item(kind, era, value, redactor));
+                page.items.extend(read_item(kind, era, value, redactor, &mut room));
             }
         }
         None => page.no_list = true,
@@ -192,14 +193,16 @@ fn check_item(kind: ListKind, item: Value<'_>, n: usize, checker: &mut Checker<'
     if checker.want(Some(item), Kind::Object, "an object", || at("")).is_none() {
         return;
     }
-    checker.want(item.get("name"), Kind::String, "a string", || at(".name"));
-    checker.allow(item.get("title"), Kind::String, "a string", || at(".title"));
-    checker.allow(item.get("description"), Kind::String, "a string", || at(".description"));
+    let [name, title, description] = item.get_each(["name", "title", "description"]);
+    checker.want(name, Kind::String, "a string", || at(".name"));
+    checker.allow(title, Kind::String, "a string", || at(".title"));
+    checker.allow(description, Kind::String, "a string", || at(".description"));
     match kind {
         ListKind::Tools => {
-            checker.want(item.get("inputSchema"), Kind::Object, "an object", || at(".inputSchema"));
-            checker.allow(item.get("outputSchema"), Kind::Object, "an object", || at(".outputSchema"));
-            checker.allow(item.get("annotations"), Kind::Object, "an object", || at(".annotations"));
+            let [input, output, annotations] = item.get_each(["inputSchema", "outputSchema", "annotations"]);
+            checker.want(input, Kind::Object, "an object", || at(".inputSchema"));
+            checker.allow(output, Kind::Object, "an object", || at(".outputSchema"));
+            checker.allow(annotations, Kind::Object, "an object", || at(".annotations"));
         }
         ListKind::Prompts => {
             checker.allow(item.get("arguments"), Kind::Array, "an array", || at(".arguments"));

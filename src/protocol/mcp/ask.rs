@@ -55,6 +55,16 @@ impl ListKind {
         }
     }
 
+    /// The member of an item that says what it is called by.
+    #[must_use]
+    pub const fn identity(self) -> &'static str {
+        match self {
+            ListKind::Tools | ListKind::Prompts => "name",
+            ListKind::Resources => "uri",
+            ListKind::ResourceTemplates => "uriTemplate",
+        }
+    }
+
     /// The capability that offers it.
     #[must_use]
     pub const fn capability(self) -> &'static str {

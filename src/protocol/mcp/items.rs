@@ -1,7 +1,9 @@
 //! The items of a list: their names, their digests.
 
+use std::sync::Arc;
+
 use crate::protocol::Era;
-use crate::protocol::json::{Kind, Value, write_canonical};
+use crate::protocol::json::{Kind, Oddity, Value, write_canonical};
 use crate::words::{Digest, Redactor};
 
 use super::ask::ListKind;
@@ -20,43 +22,57 @@ pub struct Item {
     pub identity: Digest,
     /// The digest of its canonical form.
     pub digest: Digest,
-    /// Its canonical form, without what is not schema.
-    pub canonical: Vec<u8>,
+    /// Its canonical form, without what is not schema. Cheap to clone.
+    pub canonical: Arc<[u8]>,
+    /// What in the canonical form is beyond RFC 8785. Two readers of such an item may see two different
+    /// things, so its digest says less than it seems to.
+    pub odd: Option<Oddity>,
     /// What is wrong with a tool's schemas.
     pub flaws: Vec<ToolFlaw>,
 }
 
-/// Members that say nothing about how an item is used: presentation, bookkeeping, and the size of a
-/// resource, which is its content's.
-const NOT_SCHEMA: [&str; 2] = ["_meta", "icons"];
-const NOT_SCHEMA_OF_RESOURCES: [&str; 3] = ["_meta", "icons", "size"];
+/// Members that say nothing about how an item is used: bookkeeping and pictures.
+const NOT_SCHEMA: &[&[&str]] = &[&["_meta"], &["icons"]];
+/// And, of what is read, how large it is and when it last changed: its content's, not its own.
+const NOT_SCHEMA_OF_RESOURCES: &[&[&str]] = &[&["_meta"], &["icons"], &["size"], &["annotations", "lastModified"]];
+const NOT_SCHEMA_OF_TEMPLATES: &[&[&str]] = &[&["_meta"], &["icons"], &["annotations", "lastModified"]];
 
-/// Reads one item; `None` if it is no object.
-pub(super) fn read_item(kind: ListKind, era: Era, value: Value<'_>, redactor: &Redactor) -> Option<Item> {
+/// Reads one item; `None` if it is no object. `room` is for its canonical form, so that there has to be
+/// room for only one.
+pub fn read_item(kind: ListKind, era: Era, value: Value<'_>, redactor: &Redactor, room: &mut Vec<u8>) -> Option<Item> {
     if value.kind() != Kind::Object {
         return None;
     }
-    let (identity, skip): (_, &[&str]) = match kind {
-        ListKind::Tools | ListKind::Prompts => ("name", &NOT_SCHEMA),
-        ListKind::Resources => ("uri", &NOT_SCHEMA_OF_RESOURCES),
-        ListKind::ResourceTemplates => ("uriTemplate", &NOT_SCHEMA),
+    let skip = match kind {
+        ListKind::Tools | ListKind::Prompts => NOT_SCHEMA,
+        ListKind::Resources => NOT_SCHEMA_OF_RESOURCES,
+        ListKind::ResourceTemplates => NOT_SCHEMA_OF_TEMPLATES,
     };
-    let mut canonical = Vec::with_capacity(value.raw().len());
-    write_canonical(value, skip, &mut canonical);
-    let name = value.get(identity).and_then(Value::text).unwrap_or_default();
+    room.clear();
+    let odd = write_canonical(value, skip, room);
+    let name = value.get(kind.identity()).and_then(Value::text).unwrap_or_default();
     Some(Item {
         identity: Digest::of(name.as_bytes()),
         name: redactor.printable(&name, MAX_NAME),
-        digest: Digest::of(&canonical),
+        digest: Digest::of(room),
+        canonical: Arc::from(room.as_slice()),
+        odd,
         flaws: if kind == ListKind::Tools { check_tool(value, era, redactor) } else { Vec::new() },
-        canonical,
     })
 }
 
 /// The digest of all lists together, whatever the order of their items: the SHA-256 of one line an
 /// item, `LIST SHA256\n`, sorted by bytes.
 pub fn set_digest<'i>(items: impl IntoIterator<Item = (ListKind, &'i Item)>) -> Digest {
-    let mut lines: Vec<String> = items.into_iter().map(|(kind, item)| format!("{} {}\n", kind.word(), item.digest)).collect();
+    // No list's word begins another's, so this is the order of the lines.
+    let mut lines: Vec<(&str, Digest)> = items.into_iter().map(|(kind, item)| (kind.word(), item.digest)).collect();
     lines.sort_unstable();
-    Digest::of(lines.concat().as_bytes())
+    let mut text = Vec::with_capacity(lines.len() * 80);
+    for (word, digest) in lines {
+        text.extend_from_slice(word.as_bytes());
+        text.push(b' ');
+        text.extend_from_slice(&digest.hex());
+        text.push(b'\n');
+    }
+    Digest::of(&text)
 }

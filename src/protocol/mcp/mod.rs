@@ -7,7 +7,7 @@ mod schema;
 
 pub use answer::{Discovered, Flaw, Greeting, Initialized, ListPage, ServerInfo, read_discover, read_initialize, read_list};
 pub use ask::{Asker, ListKind, is_ours, refusal, reply_to_ping, reply_to_roots};
-pub use items::{Item, set_digest};
+pub use items::{Item, read_item, set_digest};
 pub use schema::{MAX_DEPTH, ToolFlaw};
 
 #[cfg(test)]

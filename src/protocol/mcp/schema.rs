@@ -42,20 +42,43 @@ pub(super) fn check_tool(tool: Value<'_>, era: Era, redactor: &Redactor) -> Vec<
         if object_root && !is_object {
             flaws.push(ToolFlaw::Invalid { pointer: format!("/{member}/type"), wanted: "\"object\"" });
         }
-        Walk { root: schema, flaws: &mut flaws, references: HashSet::new(), redactor }.run(member);
+        let walk = Walk { root: schema, member, flaws: &mut flaws, references: HashSet::new(), redactor, todo: Vec::new(), places: Vec::new() };
+        walk.run();
     }
     flaws
 }
 
 struct Walk<'w, 'd> {
     root: Value<'d>,
+    member: &'static str,
     flaws: &'w mut Vec<ToolFlaw>,
     references: HashSet<String>,
     redactor: &'w Redactor,
+    todo: Vec<Todo<'d>>,
+    /// How each of them, and of those that are done, is reached: the place that it is in, and the step
+    /// from there. The root is not among them.
+    places: Vec<(Place, Step<'d>)>,
+}
+
+/// An index into `Walk::places`; `None` is the root.
+type Place = Option<usize>;
+
+/// A step of a JSON pointer.
+#[derive(Clone, Copy)]
+enum Step<'d> {
+    Key(Value<'d>),
+    Element(usize),
+}
+
+struct Todo<'d> {
+    value: Value<'d>,
+    role: Role,
+    place: Place,
+    depth: usize,
 }
 
 /// What a value's place in a schema makes of it.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
     Schema,
     /// An object whose values are schemas.
@@ -65,26 +88,18 @@ enum Role {
 }
 
 impl<'d> Walk<'_, 'd> {
-    fn run(mut self, member: &str) {
-        let mut todo = vec![(self.root, Role::Schema, format!("/{member}"), 1)];
+    fn run(mut self) {
+        self.todo.push(Todo { value: self.root, role: Role::Schema, place: None, depth: 1 });
         let mut too_deep = false;
-        while let Some((value, role, pointer, depth)) = todo.pop() {
+        while let Some(Todo { value, role, place, depth }) = self.todo.pop() {
             if depth > MAX_DEPTH {
                 too_deep = true;
                 continue;
             }
             match role {
-                Role::Schema => self.schema(value, &pointer, depth, &mut todo),
-                Role::Named => {
-                    for (key, value) in value.members() {
-                        todo.push((value, Role::Schema, self.step(&pointer, &key.text().unwrap_or_default()), depth + 1));
-                    }
-                }
-                Role::Several => {
-                    for (n, value) in value.elements().enumerate() {
-                        todo.push((value, Role::Schema, self.step(&pointer, &n.to_string()), depth + 1));
-                    }
-                }
+                Role::Schema => self.schema(value, place, depth),
+                Role::Named => value.members().for_each(|(key, value)| self.later(value, Role::Schema, place, Step::Key(key), depth)),
+                Role::Several => value.elements().enumerate().for_each(|(n, value)| self.later(value, Role::Schema, place, Step::Element(n), depth)),
             }
         }
         if too_deep {
@@ -93,41 +108,67 @@ impl<'d> Walk<'_, 'd> {
         self.dead_references();
     }
 
-    fn schema(&mut self, schema: Value<'d>, pointer: &str, depth: usize, todo: &mut Vec<(Value<'d>, Role, String, usize)>) {
+    fn schema(&mut self, schema: Value<'d>, place: Place, depth: usize) {
         if schema.kind() == Kind::Bool {
             return;
         }
         if schema.kind() != Kind::Object {
-            self.invalid(pointer, "a schema: an object, true or false");
+            self.invalid(place, None, "a schema: an object, true or false");
             return;
         }
         for (key, value) in schema.members() {
-            let key = key.text().unwrap_or_default();
-            if let Some(wanted) = wrong_type(&key, value) {
-                self.invalid(&self.step(pointer, &key), wanted);
+            let name = key.text().unwrap_or_default();
+            if let Some(wanted) = wrong_type(&name, value) {
+                self.invalid(place, Some(Step::Key(key)), wanted);
                 continue;
             }
-            if key == "$ref" {
+            if name == "$ref" {
                 self.references.extend(value.text().map(Into::into));
             }
-            if let Some(role) = role_of(&key, value) {
-                todo.push((value, role, self.step(pointer, &key), depth + 1));
+            if let Some(role) = role_of(&name, value) {
+                self.later(value, role, place, Step::Key(key), depth);
             }
         }
     }
 
-    fn step(&self, pointer: &str, key: &str) -> String {
-        if pointer.len() > 300 {
-            return pointer.to_owned();
+    /// Looks at `value`, one step from `place`, later.
+    fn later(&mut self, value: Value<'d>, role: Role, place: Place, step: Step<'d>, depth: usize) {
+        let depth = depth + 1;
+        // There is nothing to see in true and false, but how deep they are.
+        if value.kind() == Kind::Bool && depth <= MAX_DEPTH && role == Role::Schema {
+            return;
         }
-        let key = self.redactor.redact_str(key).replace('~', "~0").replace('/', "~1");
-        format!("{pointer}/{}", printable(&key, 60))
+        self.places.push((place, step));
+        self.todo.push(Todo { value, role, place: Some(self.places.len() - 1), depth });
     }
 
-    fn invalid(&mut self, pointer: &str, wanted: &'static str) {
+    /// The JSON pointer of what is one `step` from `place`, bounded and escaped. Made only for what is told.
+    fn pointer(&self, place: Place, step: Option<Step<'d>>) -> String {
+        let mut steps: Vec<Step<'d>> = step.into_iter().collect();
+        let mut at = place;
+        while let Some((outer, step)) = at.map(|n| self.places[n]) {
+            steps.push(step);
+            at = outer;
+        }
+        let mut pointer = format!("/{}", self.member);
+        for step in steps.into_iter().rev() {
+            if pointer.len() > 300 {
+                break;
+            }
+            let token = match step {
+                Step::Key(key) => self.redactor.redact_str(&key.text().unwrap_or_default()).replace('~', "~0").replace('/', "~1"),
+                Step::Element(n) => n.to_string(),
+            };
+            pointer.push('/');
+            pointer.push_str(&printable(&token, 60));
+        }
+        pointer
+    }
+
+    fn invalid(&mut self, place: Place, step: Option<Step<'d>>, wanted: &'static str) {
         let told = self.flaws.iter().filter(|f| matches!(f, ToolFlaw::Invalid { .. })).count();
         if told < MAX_FLAWS {
-            self.flaws.push(ToolFlaw::Invalid { pointer: pointer.to_owned(), wanted });
+            self.flaws.push(ToolFlaw::Invalid { pointer: self.pointer(place, step), wanted });
         }
     }
 

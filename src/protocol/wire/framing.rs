@@ -18,6 +18,24 @@ pub struct Tail<'b> {
     pub is_message: bool,
 }
 
+/// Takes what [`Framing`] makes of stdout.
+pub trait Sink {
+    /// A piece of the line at `place`.
+    fn piece(&mut self, place: Place, piece: Piece<'_>);
+
+    /// A line that is about to be read, and no part of a message over several lines. Says whether it is
+    /// known, and dealt with: then it is not read.
+    fn is_known(&mut self, _place: Place, _line: &[u8]) -> bool {
+        false
+    }
+}
+
+impl<F: FnMut(Place, Piece<'_>)> Sink for F {
+    fn piece(&mut self, place: Place, piece: Piece<'_>) {
+        self(place, piece);
+    }
+}
+
 /// Reads stdout piece by piece.
 pub struct Framing {
     lines: Lines,
@@ -42,20 +60,20 @@ impl Framing {
     }
 
     /// Takes `bytes` and hands on every piece that ends in them, with the place of its line.
-    pub fn feed(&mut self, bytes: &[u8], sink: &mut dyn FnMut(Place, Piece<'_>)) {
+    pub fn feed(&mut self, bytes: &[u8], sink: &mut dyn Sink) {
         let Framing { lines, limit, open } = self;
         lines.feed(bytes, |place, cut| match cut {
             Cut::Line(line) => take_line(open, *limit, place, line, sink),
             Cut::TooLong(head) => {
                 give_up(open, sink);
-                sink(place, Piece::Fault(Fault::TooLong { limit: *limit }, head));
+                sink.piece(place, Piece::Fault(Fault::TooLong { limit: *limit }, head));
             }
         });
     }
 
     /// Stdout has ended, or what comes is not waited for any more: a message that is still open
     /// will not be completed.
-    pub fn finish(&mut self, sink: &mut dyn FnMut(Place, Piece<'_>)) {
+    pub fn finish(&mut self, sink: &mut dyn Sink) {
         give_up(&mut self.open, sink);
     }
 
@@ -69,7 +87,7 @@ impl Framing {
     }
 }
 
-fn take_line(open: &mut Option<Open>, limit: usize, place: Place, line: &[u8], sink: &mut dyn FnMut(Place, Piece<'_>)) {
+fn take_line(open: &mut Option<Open>, limit: usize, place: Place, line: &[u8], sink: &mut dyn Sink) {
     if open.is_some() {
         // A line that is a message by itself is no part of another: what was open was noise.
         let alone = Doc::parse(line).is_ok_and(|doc| Message::read(doc.root()).is_some());
@@ -79,7 +97,10 @@ fn take_line(open: &mut Option<Open>, limit: usize, place: Place, line: &[u8], s
         }
         give_up(open, sink);
     }
-    if let Read::Unfinished = read_line(line, &mut |piece| sink(place, piece)) {
+    if sink.is_known(place, line) {
+        return;
+    }
+    if let Read::Unfinished = read_line(line, &mut |piece| sink.piece(place, piece)) {
         let mut nesting = Nesting::default();
         nesting.read(line);
         let mut text = line.to_vec();
@@ -89,7 +110,7 @@ fn take_line(open: &mut Option<Open>, limit: usize, place: Place, line: &[u8], s
 }
 
 /// Adds `line` to the open message and hands that on if it is complete now.
-fn extend(open: &mut Option<Open>, limit: usize, line: &[u8], sink: &mut dyn FnMut(Place, Piece<'_>)) {
+fn extend(open: &mut Option<Open>, limit: usize, line: &[u8], sink: &mut dyn Sink) {
     let Some(o) = open else { return };
     o.lines += 1;
     o.text.extend_from_slice(line);
@@ -105,8 +126,8 @@ fn extend(open: &mut Option<Open>, limit: usize, line: &[u8], sink: &mut dyn FnM
     let place = o.place;
     match Doc::parse(&o.text) {
         Ok(doc) => {
-            sink(place, Piece::Fault(Fault::MultiLine { lines: o.lines }, &o.text));
-            read_doc(&doc, &o.text, &mut |piece| sink(place, piece));
+            sink.piece(place, Piece::Fault(Fault::MultiLine { lines: o.lines }, &o.text));
+            read_doc(&doc, &o.text, &mut |piece| sink.piece(place, piece));
             *open = None;
         }
         Err(_) => give_up(open, sink),
@@ -114,11 +135,11 @@ fn extend(open: &mut Option<Open>, limit: usize, line: &[u8], sink: &mut dyn FnM
 }
 
 /// Hands on the lines of the open message as noise.
-fn give_up(open: &mut Option<Open>, sink: &mut dyn FnMut(Place, Piece<'_>)) {
+fn give_up(open: &mut Option<Open>, sink: &mut dyn Sink) {
     if let Some(o) = open.take() {
         let mut place = o.place;
         for line in o.text.split(|b| *b == b'\n').filter(|line| !line.is_empty()) {
-            sink(place, Piece::Fault(Fault::Noise, line));
+            sink.piece(place, Piece::Fault(Fault::Noise, line));
             place = Place { line: place.line + 1, offset: place.offset + line.len() as u64 + 1 };
         }
     }

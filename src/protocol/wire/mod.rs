@@ -10,7 +10,7 @@ mod line;
 mod lines;
 mod message;
 
-pub use framing::{Framing, Tail};
+pub use framing::{Framing, Sink, Tail};
 pub use line::{Fault, Piece};
 pub use lines::Place;
 pub use message::{Id, Message, Shape};

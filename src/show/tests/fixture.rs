@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::judge::{Baseline, Finding, Report, Rules, Severity, Timings, Verdict, judge};
+use crate::judge::{
+    ChangeClass, Changed, Drift, DriftStatus, Environment, Finding, Listing, Reference, Report, Rules, Severity, Timings, Verdict, judge,
+};
 use crate::ledger::{Fact, ServerState, Sidecar, Snapshot, Terms};
 use crate::probe::{End, EndedBy, Exit, Launch, ListSeen, Observation, Peers, Phase, Swept, Usage};
 use crate::protocol::Era;
@@ -24,6 +26,7 @@ pub(super) fn unprobed(name: &str) -> ServerState {
         total: Duration::from_secs(180),
         failures: 1,
         successes: 1,
+        acceptance: Default::default(),
     };
     ServerState::new(ServerName::new(name).unwrap(), terms)
 }
@@ -48,6 +51,7 @@ fn launch(tool: &str) -> Launch {
         version: Some("2025-11-25".to_owned()),
         greeting: Greeting { server: Some(info), capabilities: vec!["tools".to_owned()] },
         lists: vec![ListSeen { kind: ListKind::Tools, items, complete: true, unknown: false }],
+        pages: Default::default(),
         seen: Vec::new(),
         io: crate::probe::Io { stdout_bytes: 500, stderr_bytes: 20, messages: 2 },
         stderr_tail: "secret-stderr".to_owned(),
@@ -63,10 +67,7 @@ fn launch(tool: &str) -> Launch {
     }
 }
 
-/// A probe with this verdict, which these findings are the reason of; it ends after `seconds`.
-pub(super) fn probe(server: &mut ServerState, verdict: Verdict, findings: Vec<Finding>, tool: &str, seconds: u64) {
-    let launch = launch(tool);
-    let listed = Baseline::of(&launch);
+fn judged(name: &ServerName, launch: Launch, reference: Reference<'_>) -> Report {
     let observation = Observation {
         launches: vec![launch],
         judged: 0,
@@ -75,7 +76,54 @@ pub(super) fn probe(server: &mut ServerState, verdict: Verdict, findings: Vec<Fi
         peers: Peers::default(),
         container: None,
     };
-    let report = judge(&server.name, "2026-01-01T00:00:00Z".to_owned(), &observation, &Rules::default(), None);
+    judge(name, "2026-01-01T00:00:00Z".to_owned(), &observation, &Rules::default(), reference)
+}
+
+/// A report that these findings are in; the worst makes its verdict.
+pub(super) fn report(name: &str, findings: Vec<Finding>) -> Report {
+    let verdict = Verdict::of(findings.iter().map(|f| f.severity).max().unwrap_or(Severity::Info));
+    Report { verdict, findings, ..judged(&ServerName::new(name).unwrap(), launch("echo"), Reference::nothing()) }
+}
+
+/// What a hostile server writes, as it would arrive if nobody had escaped it before.
+pub(super) const HOSTILE: &str = "\n::error::x\r##[add-mask]y\x1b[2J<script>&\"'|`]]>\u{ffff}\u{202e}[[ATTACHMENT|/etc/passwd]]%0A::notice::z";
+
+/// A report in which everything that a server can write is [`HOSTILE`].
+pub(super) fn hostile() -> Report {
+    let mut report =
+        report("evil | `x` <b>,:%", vec![finding("drift.changed", Severity::Fail, HOSTILE), finding("stdout.noise", Severity::Fail, HOSTILE)]);
+    report.findings[1].evidence = HOSTILE.to_owned();
+    report.stderr_tail = format!("{HOSTILE}\n::stop-commands::x\n   ::set-env name=a::b\n```\n</details>\n");
+    report.drift = drift(3);
+    report.drift.removed = vec![HOSTILE.to_owned()];
+    report.drift.changed[0].old = Some(HOSTILE.to_owned());
+    report.drift.changed[1].tool = HOSTILE.to_owned();
+    report
+}
+
+/// So many changes of descriptions, and one that breaks callers.
+pub(super) fn drift(changes: usize) -> Drift {
+    let changed = |n: usize| Changed {
+        tool: format!("tool{n}"),
+        path: "/description".to_owned(),
+        class: ChangeClass::Description,
+        what: "its description is another".to_owned(),
+        old: Some(r#""Echoes the message back""#.to_owned()),
+        new: Some(r#""Echoes a message back""#.to_owned()),
+    };
+    let mut all: Vec<Changed> = (0..changes).map(changed).collect();
+    let required =
+        Changed { path: "/inputSchema/required/0".to_owned(), class: ChangeClass::Breaking, what: "it is required now".to_owned(), ..changed(99) };
+    all.push(Changed { old: None, new: Some("\"name\"".to_owned()), ..required });
+    Drift { status: DriftStatus::Differs, added: vec!["fresh".to_owned()], removed: vec!["gone".to_owned()], changed: all, ..Drift::default() }
+}
+
+/// A probe with this verdict, which these findings are the reason of; it ends after `seconds`.
+pub(super) fn probe(server: &mut ServerState, verdict: Verdict, findings: Vec<Finding>, tool: &str, seconds: u64) {
+    let launch = launch(tool);
+    let listed = Listing::of(&launch, &Environment::default());
+    let reference = Reference { accepted: server.schema.accepted.as_ref(), ..Reference::nothing() };
+    let report = judged(&server.name, launch, reference);
     let reason = (verdict == Verdict::Fail).then_some(crate::judge::Reason::StdoutViolation);
     let timings = Timings { spawn_ms: Some(1.5), ..report.timings };
     let report = Arc::new(Report { verdict, reason, findings, timings, ..report });
@@ -111,6 +159,14 @@ pub(super) fn failing(name: &str) -> ServerState {
 pub(super) fn snapshot(servers: Vec<ServerState>) -> Arc<Snapshot> {
     let mut servers: Vec<_> = servers.into_iter().map(Arc::new).collect();
     servers.sort_by(|a, b| a.name.cmp(&b.name));
-    let sidecar = Sidecar { started: at(0), first_round_done: true, in_flight: 2, last_tick: at(0).up, lag: Duration::from_micros(1500) };
+    let sidecar = Sidecar {
+        started: at(0),
+        first_round_done: true,
+        in_flight: 2,
+        last_tick: at(0).up,
+        lag: Duration::from_micros(1500),
+        kept: true,
+        keep_failures: 0,
+    };
     Arc::new(Snapshot { servers: Arc::new(servers), sidecar })
 }

@@ -1,7 +1,11 @@
 mod exposition;
 mod fixture;
+mod github;
 mod health;
+mod human;
+mod junit;
 mod metrics;
+mod nagios;
 mod on_demand;
 mod page;
 mod parser;

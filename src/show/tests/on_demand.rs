@@ -46,8 +46,8 @@ fn a_transcript_is_read_line_by_line_and_escapes_what_is_hostile() {
     let (transcript, rest) = text.split_once("\nReport:\n\n").unwrap();
     assert_eq!(
         transcript,
-        "Transcript of the probe:\n\n     2.000 ms  launched\n     3.000 ms  <- {\"a\":\"\\x1b[2J\"}\n     3.000 ms  <- one\n     4.000 ms  2> fffe0a \
-         (hexadecimal, no UTF-8)\n     5.000 ms  stdout ended\n     6.000 ms  nothing was left\n"
+        "Transcript of the probe:\n\n    0.003 s  ← {\"a\":\"\\x1b[2J\"}\n    0.003 s  ← one\n    0.004 s  stderr: fffe0a (no UTF-8, 3 bytes in all)\n    \
+         0.005 s  stdout ended\n    0.006 s  cleared away\n"
     );
     assert!(rest.starts_with("FAIL") && rest.contains("\nprobe_success 0\n"), "{rest}");
     assert!(

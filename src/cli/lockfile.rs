@@ -1,0 +1,50 @@
+//! Lock files on disk.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+
+use crate::judge::{Listing, LockFile};
+use crate::running::Watched;
+use crate::words::{ServerName, printable};
+
+/// The path as it is shown.
+pub(super) fn shown(path: &Path) -> String {
+    printable(&path.to_string_lossy(), 300)
+}
+
+/// Reads a lock file; `None` if there is none.
+pub(super) fn read(path: &Path) -> anyhow::Result<Option<LockFile>> {
+    match std::fs::read(path) {
+        Ok(text) => Ok(Some(LockFile::parse(&text).map_err(|error| anyhow::anyhow!("{}:{error}", shown(path)))?)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", shown(path))),
+    }
+}
+
+/// What the lock file at `path` says of a server.
+///
+/// # Errors
+///
+/// When there is no such file, or it says nothing of the server.
+pub(super) fn of_server(path: &Path, name: &ServerName) -> anyhow::Result<Arc<Listing>> {
+    let Some(mut lock) = read(path)? else {
+        bail!("there is no lock file {}: write it with `stdiowatch lock`", shown(path));
+    };
+    if let Some(listing) = lock.servers.remove(name) {
+        return Ok(Arc::new(listing));
+    }
+    let names: Vec<&str> = lock.servers.keys().map(ServerName::as_str).collect();
+    bail!("{} says nothing of a server \"{name}\", but of: {}; --name says what a server is called", shown(path), names.join(", "));
+}
+
+/// Reads what the servers' lock files say of them.
+pub(super) fn load(servers: &mut [Watched]) -> anyhow::Result<()> {
+    for server in servers {
+        if let Some(path) = &server.schema.lock {
+            server.schema.locked = Some(of_server(path, &server.name)?);
+        }
+    }
+    Ok(())
+}

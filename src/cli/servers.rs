@@ -1,0 +1,126 @@
+//! Which servers a subcommand is about: one given as a command, or those of configuration files.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::bail;
+
+use super::args::ServerArgs;
+use super::lockfile::{self, shown};
+use crate::config::{self, Configuration, FileProblem, Skipped};
+use crate::running::Watched;
+use crate::words::printable;
+
+/// Where lock files are, unless told otherwise.
+pub(super) const LOCK: &str = "mcp.lock.json";
+
+/// The servers that were asked for.
+pub(super) struct Chosen {
+    pub(super) servers: Vec<Watched>,
+    /// Entries of files that cannot be watched.
+    pub(super) skipped: Vec<Skipped>,
+    /// What the files say of where to listen and to keep things.
+    pub(super) listen: Option<String>,
+    pub(super) state_dir: Option<PathBuf>,
+    /// All files that this was read from.
+    pub(super) files: Vec<PathBuf>,
+}
+
+/// Everything that is wrong with configuration files, a line each.
+#[derive(Debug)]
+pub(super) struct Wrong(Vec<FileProblem>);
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines: Vec<String> = self.0.iter().map(FileProblem::to_string).collect();
+        f.write_str(&lines.join("\n"))
+    }
+}
+
+impl std::error::Error for Wrong {}
+
+/// The server given as a command, probed every `interval`; or those of the files, or the ones among them
+/// that `names` names. With what their lock files say of them.
+///
+/// # Errors
+///
+/// When that makes no sense, or a file is wrong. Nothing was launched.
+pub(super) fn chosen(args: &ServerArgs, names: &[String], interval: Option<Duration>) -> anyhow::Result<Chosen> {
+    let mut chosen = located(args, names, interval)?;
+    lockfile::load(&mut chosen.servers)?;
+    Ok(chosen)
+}
+
+/// The same, without looking into lock files.
+pub(super) fn located(args: &ServerArgs, names: &[String], interval: Option<Duration>) -> anyhow::Result<Chosen> {
+    if args.config.is_empty() {
+        if let Some(word) = names.first() {
+            bail!(
+                "\"{}\" is not expected here; a server's command and its arguments come after --, names of servers need --config",
+                printable(word, 60)
+            );
+        }
+        let server = args.watched(interval.unwrap_or(config::INTERVAL))?;
+        return Ok(Chosen { servers: vec![server], skipped: Vec::new(), listen: None, state_dir: None, files: Vec::new() });
+    }
+    if let Some(option) = args.of_a_command() {
+        bail!("--{option} is for a server that is given as a command; write it into the file for those of --config");
+    }
+    let configuration = config::load(&args.config, &|name| std::env::var(name).ok()).map_err(Wrong)?;
+    let Configuration { listen, state_dir, servers, skipped, files } = configuration;
+    let mut servers: Vec<Watched> = servers.into_iter().map(|server| server.watched).collect();
+    for server in &mut servers {
+        server.interval = interval.unwrap_or(server.interval);
+        if server.schema.lock.is_none() {
+            server.schema.lock.clone_from(&args.lock);
+        }
+    }
+    let mut chosen = Chosen { servers, skipped, listen, state_dir, files };
+    chosen.restrict(names)?;
+    if chosen.servers.is_empty() {
+        let why: Vec<String> = chosen.skipped.iter().map(told).collect();
+        let files: Vec<String> = args.config.iter().map(|file| shown(file)).collect();
+        bail!("there is no server to watch in {}{}{}", files.join(", "), if why.is_empty() { "" } else { ": " }, why.join("; "));
+    }
+    Ok(chosen)
+}
+
+impl Chosen {
+    /// Keeps the servers with these names; all of them if there are none.
+    fn restrict(&mut self, names: &[String]) -> anyhow::Result<()> {
+        if names.is_empty() {
+            return Ok(());
+        }
+        for name in names {
+            if self.servers.iter().any(|server| server.name.as_str() == name) {
+                continue;
+            }
+            if let Some(skipped) = self.skipped.iter().find(|skipped| skipped.name == *name) {
+                bail!("{}", told(skipped));
+            }
+            let known: Vec<&str> = self.servers.iter().map(|server| server.name.as_str()).collect();
+            bail!("there is no server \"{}\"; there are: {}", printable(name, 100), known.join(", "));
+        }
+        self.servers.retain(|server| names.iter().any(|name| server.name.as_str() == name));
+        self.skipped.clear();
+        Ok(())
+    }
+
+    /// Whether an entry is wrong, so that no client can use it either.
+    pub(super) fn is_broken(&self) -> bool {
+        self.skipped.iter().any(|skipped| skipped.broken)
+    }
+}
+
+/// What is skipped and why, with its place.
+pub(super) fn told(skipped: &Skipped) -> String {
+    let name = printable(&skipped.name, 100);
+    format!("{}:{}: \"{name}\" is skipped: {}", shown(&skipped.file), skipped.at, skipped.why)
+}
+
+/// Where the lock file of a server of these files is that names none: beside the first of them.
+pub(super) fn usual_lock(files: &[PathBuf]) -> PathBuf {
+    let beside = files.first().and_then(|file| file.parent()).unwrap_or(Path::new(""));
+    beside.join(LOCK)
+}

@@ -1,0 +1,228 @@
+//! A directory in which things are kept over restarts.
+//!
+//! Each thing is a file that is replaced as a whole: written beside the old one, brought to the disk,
+//! then renamed over it. Whoever reads finds the old one or the new one, whatever happened in between.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+
+use crate::words::Digest;
+
+/// No file that is kept is larger, in bytes.
+const MAX_SIZE: u64 = 256 << 20;
+/// The end of the name of a file that is not complete.
+const PARTIAL: &str = ".partial";
+/// The end of the name of a file that made no sense.
+const SET_ASIDE: &str = ".set-aside";
+/// The file that says that the directory is in use.
+const IN_USE: &str = "in-use";
+
+/// A directory that this process alone writes to.
+#[derive(Debug)]
+pub struct Vault {
+    dir: PathBuf,
+    /// Held as long as this lives.
+    _in_use: File,
+}
+
+/// Why nothing can be kept.
+#[derive(Debug, thiserror::Error)]
+pub enum VaultError {
+    /// Another process keeps its things there.
+    #[error("{dir} is in use by another stdiowatch: give each its own --state-dir")]
+    InUse {
+        /// The directory.
+        dir: String,
+    },
+    /// The directory or a file in it cannot be had, read or written.
+    #[error("cannot {what} {path}: {cause}")]
+    Io {
+        /// What was to be done.
+        what: &'static str,
+        /// With which file or directory.
+        path: String,
+        /// What the system says.
+        cause: io::Error,
+    },
+}
+
+fn io_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> VaultError {
+    let path = crate::words::printable(&path.to_string_lossy(), 300);
+    move |cause| VaultError::Io { what, path, cause }
+}
+
+impl Vault {
+    /// Takes `dir`, which is made if it is not there, for this process alone. What an earlier one was
+    /// killed in the middle of is removed.
+    ///
+    /// # Errors
+    ///
+    /// See [`VaultError`].
+    pub fn open(dir: &Path) -> Result<Vault, VaultError> {
+        DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(io_error("make the directory", dir))?;
+        let path = dir.join(IN_USE);
+        let in_use = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path).map_err(io_error("write", &path))?;
+        flock(&in_use, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
+            rustix::io::Errno::WOULDBLOCK => VaultError::InUse { dir: crate::words::printable(&dir.to_string_lossy(), 300) },
+            other => io_error("lock", &path)(other.into()),
+        })?;
+        let vault = Vault { dir: dir.to_owned(), _in_use: in_use };
+        vault.clear_partial();
+        Ok(vault)
+    }
+
+    /// What is kept under `name`; `None` if nothing is.
+    ///
+    /// # Errors
+    ///
+    /// When it is there and cannot be read.
+    pub fn load(&self, name: &str) -> Result<Option<Vec<u8>>, VaultError> {
+        let path = self.path(name);
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(io_error("read", &path)(error)),
+        };
+        let mut bytes = Vec::new();
+        file.take(MAX_SIZE).read_to_end(&mut bytes).map_err(io_error("read", &path))?;
+        Ok(Some(bytes))
+    }
+
+    /// Keeps `bytes` under `name`, in place of what was kept there. When this returns without an error,
+    /// they are on the disk.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be written: what was kept before is then still there.
+    pub fn save(&self, name: &str, bytes: &[u8]) -> Result<(), VaultError> {
+        let path = self.path(name);
+        let partial = with_end(&path, PARTIAL);
+        let written = self.replace(&partial, &path, bytes);
+        if written.is_err() {
+            let _ = fs::remove_file(&partial);
+        }
+        written
+    }
+
+    fn replace(&self, partial: &Path, path: &Path, bytes: &[u8]) -> Result<(), VaultError> {
+        let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(partial).map_err(io_error("write", partial))?;
+        file.write_all(bytes).and_then(|()| file.sync_all()).map_err(io_error("write", partial))?;
+        drop(file);
+        fs::rename(partial, path).map_err(io_error("replace", path))?;
+        // The new name has to reach the disk as well (fsync(2)).
+        File::open(&self.dir).and_then(|dir| dir.sync_all()).map_err(io_error("bring to the disk", &self.dir))
+    }
+
+    /// Moves what is kept under `name` out of the way, since it makes no sense, and says where to.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be moved.
+    pub fn set_aside(&self, name: &str) -> Result<PathBuf, VaultError> {
+        let path = self.path(name);
+        let aside = with_end(&path, SET_ASIDE);
+        fs::rename(&path, &aside).map_err(io_error("set aside", &path))?;
+        Ok(aside)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.join(format!("{}.json", file_name(name)))
+    }
+
+    fn clear_partial(&self) {
+        let Ok(entries) = fs::read_dir(&self.dir) else { return };
+        for path in entries.flatten().map(|entry| entry.path()).filter(|path| path.to_string_lossy().ends_with(PARTIAL)) {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// A name as a file's: what of it a file name may hold, to be recognised by, and a digest, to be told
+/// apart by.
+#[must_use]
+pub fn file_name(name: &str) -> String {
+    let readable: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '-' }).take(40).collect();
+    let digest = Digest::of(name.as_bytes()).to_string();
+    format!("{readable}-{}", &digest[..12])
+}
+
+fn with_end(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    PathBuf::from(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str) -> Scratch {
+            let dir = std::env::temp_dir().join(format!("stdiowatch-vault-{}-{name}", std::process::id()));
+            let _ = fs::remove_dir_all(&dir);
+            Scratch(dir)
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn what_was_saved_is_loaded_and_replaced() {
+        let scratch = Scratch::new("saved");
+        let vault = Vault::open(&scratch.0).unwrap();
+        assert_eq!(vault.load("a").unwrap(), None);
+        vault.save("a", b"one").unwrap();
+        vault.save("a", b"two").unwrap();
+        vault.save("a/../b", b"three").unwrap();
+        assert_eq!(vault.load("a").unwrap().unwrap(), b"two");
+        assert_eq!(vault.load("a/../b").unwrap().unwrap(), b"three");
+        assert_eq!(vault.load("a-..-b").unwrap(), None, "names that look alike are told apart");
+        let files: Vec<_> = fs::read_dir(&scratch.0).unwrap().map(|e| e.unwrap()).collect();
+        assert_eq!(files.len(), 3);
+        assert!(files.iter().all(|f| f.metadata().unwrap().permissions().mode() & 0o077 == 0), "nobody else may read it");
+    }
+
+    #[test]
+    fn one_process_at_a_time() {
+        let scratch = Scratch::new("one");
+        let first = Vault::open(&scratch.0).unwrap();
+        assert!(matches!(Vault::open(&scratch.0), Err(VaultError::InUse { .. })));
+        drop(first);
+        Vault::open(&scratch.0).unwrap();
+    }
+
+    #[test]
+    fn what_was_not_finished_is_cleared_and_what_makes_no_sense_set_aside() {
+        let scratch = Scratch::new("cleared");
+        let vault = Vault::open(&scratch.0).unwrap();
+        vault.save("a", b"one").unwrap();
+        fs::write(with_end(&vault.path("a"), PARTIAL), b"tw").unwrap();
+        drop(vault);
+        let vault = Vault::open(&scratch.0).unwrap();
+        assert!(!with_end(&vault.path("a"), PARTIAL).exists());
+        let aside = vault.set_aside("a").unwrap();
+        assert_eq!((fs::read(aside).unwrap(), vault.load("a").unwrap()), (b"one".to_vec(), None));
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_had_is_named() {
+        let scratch = Scratch::new("named");
+        fs::create_dir_all(&scratch.0).unwrap();
+        let file = scratch.0.join("file");
+        fs::write(&file, b"").unwrap();
+        let error = Vault::open(&file.join("below")).unwrap_err().to_string();
+        assert!(error.starts_with("cannot make the directory /") && error.contains("below"), "{error}");
+    }
+}

@@ -1,0 +1,421 @@
+//! What servers list: locked, compared, kept over restarts.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests run programs, read clocks and panic")]
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use common::*;
+use stdiowatch::judge::LockFile;
+use stdiowatch::outside::vault::Vault;
+
+/// A server of the legacy era that lists what is in the file `tools` beside it, and calls itself what
+/// is in the file `version`.
+const SERVER: &str = r#"
+while IFS= read -r line; do
+  id=${line##*\"id\":}; id=${id%%[,\}]*}
+  case $line in
+    *'"server/discover"'*) echo '{"jsonrpc":"2.0","id":'$id',"error":{"code":-32601,"message":"Method not found"}}' ;;
+    *'"initialize"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"mine","version":"'$(cat "$0.version")'"}}}' ;;
+    *'"tools/list"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"tools":'$(cat "$0.tools")'}}' ;;
+  esac
+done
+"#;
+
+const ECHO: &str = r#"{"name":"echo","description":"Says it back.","inputSchema":{"type":"object","properties":{"message":{"type":"string"}}}}"#;
+const ADD: &str = r#"{"name":"add","description":"Adds.","inputSchema":{"type":"object"}}"#;
+
+struct Mine {
+    scratch: Scratch,
+    run: Run,
+}
+
+impl Mine {
+    fn new() -> Mine {
+        let mine = Mine { scratch: Scratch::new(), run: Run::new() };
+        mine.scratch.write("mine", SERVER);
+        mine.is("1.0.0", &[ECHO, ADD]);
+        mine
+    }
+
+    /// What it is from now on.
+    fn is(&self, version: &str, tools: &[&str]) {
+        self.scratch.write("mine.version", version);
+        self.scratch.write("mine.tools", &format!("[{}]", tools.join(",")));
+    }
+
+    /// Runs a subcommand with these options for it.
+    fn output(&self, subcommand: &str, options: &[&str]) -> Output {
+        let script = self.scratch.path("mine");
+        let mut args = vec![subcommand, "--name", "mine"];
+        args.extend_from_slice(options);
+        args.extend_from_slice(&["--", "sh", &script]);
+        let output = self.run.command(&args).current_dir(&self.scratch.0).output().unwrap();
+        self.run.leaves_nothing(Duration::from_secs(2));
+        output
+    }
+
+    fn serve(&self, options: &[&str]) -> Serving {
+        let script = self.scratch.path("mine");
+        let mut args = vec!["--name", "mine", "--interval", "1s"];
+        args.extend_from_slice(options);
+        args.extend_from_slice(&["--", "sh", &script]);
+        Serving::start(&self.run, &args)
+    }
+
+    fn report(&self, options: &[&str]) -> serde_json::Value {
+        let mut args = vec!["--format", "json"];
+        args.extend_from_slice(options);
+        report(&self.output("check", &args))
+    }
+}
+
+fn out(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+#[test]
+fn a_lock_is_written_once_and_checked_ever_after() {
+    let mine = Mine::new();
+    let first = mine.output("lock", &[]);
+    assert_eq!((first.status.code(), out(&first)), (Some(0), "mine: 2 tools\nmcp.lock.json written\n".to_owned()));
+    let text = mine.scratch.read("mcp.lock.json");
+    let again = mine.output("lock", &[]);
+    assert_eq!((again.status.code(), out(&again)), (Some(0), "mine: 2 tools\nmcp.lock.json is up to date\n".to_owned()));
+    assert_eq!(mine.scratch.read("mcp.lock.json"), text, "byte for byte");
+    assert_eq!(mine.output("lock", &["--check"]).status.code(), Some(0));
+    // The order of the list says nothing.
+    mine.is("1.0.0", &[ADD, ECHO]);
+    assert_eq!(mine.output("lock", &["--check"]).status.code(), Some(0));
+    mine.is("1.0.0", &[ECHO]);
+    let stale = mine.output("lock", &["--check"]);
+    assert_eq!(stale.status.code(), Some(1), "{}", out(&stale));
+    assert!(out(&stale).contains("-  add (breaking)") && out(&stale).contains("mcp.lock.json would change"), "{}", out(&stale));
+    assert_eq!(mine.scratch.read("mcp.lock.json"), text, "--check writes nothing");
+}
+
+#[test]
+fn one_file_holds_several_servers() {
+    let mine = Mine::new();
+    mine.output("lock", &[]);
+    let other = mine.run.command(&["lock", "--", PROGRAM, "sample-server", "sound"]).current_dir(&mine.scratch.0).output().unwrap();
+    assert_eq!(other.status.code(), Some(0), "{}", out(&other));
+    let lock: serde_json::Value = serde_json::from_str(&mine.scratch.read("mcp.lock.json")).unwrap();
+    let names: Vec<&String> = lock["servers"].as_object().unwrap().keys().collect();
+    assert_eq!(names, ["mine", "stdiowatch"]);
+    assert_eq!(mine.output("check", &["--lock", "mcp.lock.json"]).status.code(), Some(0));
+}
+
+#[test]
+fn check_fails_on_what_is_not_in_the_lock_file() {
+    let mine = Mine::new();
+    mine.output("lock", &[]);
+    let same = mine.report(&["--lock", "mcp.lock.json"]);
+    assert_eq!((&same["verdict"], &same["drift"]["status"]), (&"pass".into(), &"same".into()));
+    mine.is("1.1.0", &[&ECHO.replace("Says it back.", "Says it back, and sends it home."), r#"{"name":"new","inputSchema":{"type":"object"}}"#]);
+    let output = mine.output("check", &["--lock", "mcp.lock.json", "--format", "json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let drifted = report(&output);
+    assert_eq!((&drifted["verdict"], &drifted["reason"]), (&"fail".into(), &"schema_drift".into()));
+    assert_eq!(codes(&drifted), ["drift.added", "drift.removed", "drift.changed"]);
+    let drift = &drifted["drift"];
+    assert_eq!((&drift["added"], &drift["removed"]), (&serde_json::json!(["new"]), &serde_json::json!(["add"])));
+    assert_eq!((&drift["changed"][0]["path"], &drift["changed"][0]["class"]), (&"/description".into(), &"description".into()));
+    assert_eq!((&drift["upgrade"], &drift["against"]["source"]), (&true.into(), &"lock".into()));
+    // People see it too.
+    let human = out(&mine.output("check", &["--lock", "mcp.lock.json"]));
+    assert!(human.contains("drift.changed") && human.contains("/description"), "{human}");
+    assert!(human.contains("1.0.0") && human.contains("1.1.0"), "{human}");
+}
+
+#[test]
+fn classes_can_be_allowed() {
+    let mine = Mine::new();
+    mine.output("lock", &[]);
+    mine.is("1.0.0", &[&ECHO.replace("back", "BACK"), ADD, r#"{"name":"new","inputSchema":{"type":"object"}}"#]);
+    let with = |allow: &str| {
+        let report = mine.report(&["--lock", "mcp.lock.json", "--allow", allow]);
+        report["verdict"].as_str().unwrap().to_owned()
+    };
+    assert_eq!((with("compatible").as_str(), with("description").as_str(), with("compatible,description").as_str()), ("fail", "fail", "pass"));
+    mine.is("1.0.0", &[ECHO]);
+    assert_eq!((with("compatible,description").as_str(), with("breaking").as_str()), ("fail", "pass"));
+    let wrong = mine.output("check", &["--allow", "harmless"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(out(&wrong).contains("annotation, description, compatible or breaking"), "{}", out(&wrong));
+}
+
+#[test]
+fn a_lock_file_that_is_not_there_or_of_others_or_damaged_launches_nothing() {
+    let mine = Mine::new();
+    let check = |options: &[&str]| {
+        let output = mine.output("check", options);
+        assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(2), true));
+        out(&output)
+    };
+    assert!(check(&["--lock", "mcp.lock.json"]).contains("there is no lock file mcp.lock.json: write it with `stdiowatch lock`"));
+    mine.output("lock", &[]);
+    let others =
+        mine.run.command(&["check", "--lock", "mcp.lock.json", "--name", "other", "--", "false"]).current_dir(&mine.scratch.0).output().unwrap();
+    assert!(out(&others).contains("says nothing of a server \"other\", but of: mine"), "{}", out(&others));
+    mine.scratch.write("mcp.lock.json", &mine.scratch.read("mcp.lock.json").replace("Says", "SAYS"));
+    assert!(check(&["--lock", "mcp.lock.json"]).contains("mcp.lock.json:5:17: the items have the digest"));
+    let refused = mine.output("lock", &[]);
+    assert_eq!(refused.status.code(), Some(2), "what cannot be read is not overwritten: {}", out(&refused));
+}
+
+#[test]
+fn lists_that_cannot_be_relied_on_are_not_locked() {
+    for (tools, told) in [
+        (vec![ECHO, ECHO], "echo is listed twice"),
+        (vec![ECHO, r#"{"name":"echo","inputSchema":{"type":"object"}}"#], "echo is listed twice, and not the same both times"),
+        (vec![r#"{"name":"k","inputSchema":{"type":"object","type":"object"}}"#], "there is an object with the same key twice in k"),
+        (vec![r#"{"name":"n","inputSchema":{"type":"object","maximum":1e999}}"#], "there is a number that a double does not hold in n"),
+    ] {
+        let mine = Mine::new();
+        mine.is("1.0.0", &tools);
+        let refused = mine.output("lock", &[]);
+        assert_eq!(refused.status.code(), Some(1), "{}", out(&refused));
+        assert!(out(&refused).contains(told) && out(&refused).contains("nothing was written"), "{told}: {}", out(&refused));
+        assert!(!mine.scratch.0.join("mcp.lock.json").exists());
+    }
+    let run = Run::new();
+    let scratch = Scratch::new();
+    for (kind, told) in [("hang", "its lists were not read to their end: timeout.silent"), ("exit", "exit.before_reply")] {
+        let args = ["lock", "--request-timeout", "300ms", "--eof-grace", "200ms", "--term-grace", "200ms", "--", PROGRAM, "sample-server", kind];
+        let refused = run.command(&args).current_dir(&scratch.0).output().unwrap();
+        assert_eq!(refused.status.code(), Some(1), "{}", out(&refused));
+        assert!(out(&refused).contains(told), "{}", out(&refused));
+    }
+}
+
+#[test]
+fn a_secret_is_never_locked() {
+    let mine = Mine::new();
+    mine.is("1.0.0", &[&ECHO.replace("back", "to hunter2-hunter2")]);
+    let refused = mine.output("lock", &["--env", "TOKEN=hunter2-hunter2"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(out(&refused).contains("echo holds the value of a configured variable"), "{}", out(&refused));
+    // Neither does a report tell it, nor a lock file of a server that does not.
+    let told = out(&mine.output("check", &["--format", "json", "--env", "TOKEN=hunter2-hunter2"]));
+    assert!(told.contains("to [redacted]") && !told.contains("hunter2"), "{told}");
+    mine.is("1.0.0", &[ECHO]);
+    assert_eq!(mine.output("lock", &["--env", "TOKEN=hunter2-hunter2"]).status.code(), Some(0));
+    let lock = mine.scratch.read("mcp.lock.json");
+    assert!(lock.contains("TOKEN") && !lock.contains("hunter2"), "{lock}");
+}
+
+#[test]
+fn lists_taken_under_other_conditions_do_not_compare() {
+    let mine = Mine::new();
+    mine.output("lock", &["--env", "TOKEN=one-of-them"]);
+    // The same lists are the same, whatever the conditions.
+    assert_eq!(mine.report(&["--lock", "mcp.lock.json", "--env", "TOKEN=another-one"])["drift"]["status"], "same");
+    mine.is("1.0.0", &[ECHO]);
+    for (options, told) in [
+        (["--env", "TOKEN=another-one"], "a configured variable has another value (TOKEN)"),
+        (["--env", "OTHER=one-of-them"], "configured variables then: TOKEN; now: OTHER"),
+        (["--env-mode", "inherit"], "environment mode sdk then, inherit now"),
+    ] {
+        let report = mine.report(&[&["--lock", "mcp.lock.json"], &options[..]].concat());
+        assert_eq!((&report["verdict"], &report["drift"]["status"]), (&"pass".into(), &"not_comparable".into()), "{told}");
+        assert_eq!(report["drift"]["why"], told);
+        assert_eq!(codes(&report), ["drift.not_comparable"]);
+    }
+    let report = mine.report(&["--lock", "mcp.lock.json", "--env", "TOKEN=one-of-them"]);
+    assert_eq!(report["verdict"], "fail");
+}
+
+#[test]
+fn diff_compares_lock_files_and_reports() {
+    let mine = Mine::new();
+    mine.output("lock", &["--lock", "old.json"]);
+    mine.is("2.0.0", &[&ECHO.replace("back", "home"), ADD]);
+    mine.output("lock", &["--lock", "new.json"]);
+    let report = mine.output("check", &["--format", "json"]);
+    fs::write(mine.scratch.0.join("report.json"), &report.stdout).unwrap();
+    let diff = |old: &str, new: &str, format: &str| {
+        let output = mine.run.command(&["diff", old, new, "--format", format]).current_dir(&mine.scratch.0).output().unwrap();
+        (output.status.code().unwrap(), out(&output))
+    };
+    assert_eq!(diff("old.json", "old.json", "human"), (0, "mine: the same\n".to_owned()));
+    let (status, text) = diff("old.json", "new.json", "human");
+    assert_eq!(status, 1);
+    assert!(text.starts_with("mine (mine 1.0.0 → mine 2.0.0)\n") && text.contains("/description") && text.contains("home"), "{text}");
+    let (status, text) = diff("old.json", "report.json", "json");
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((status, &document["servers"]["mine"]["changed"][0]["class"]), (1, &"description".into()), "{text}");
+    assert_eq!(diff("new.json", "report.json", "human").0, 0);
+    for (old, new, told) in [
+        ("missing.json", "new.json", "cannot read missing.json"),
+        ("new.json", "mine", "mine:2:1: this is no JSON"),
+        ("new.json", "mine.tools", "mine.tools:1:1: this is no lock file"),
+    ] {
+        let (status, text) = diff(old, new, "human");
+        assert_eq!(status, 2, "{text}");
+        assert!(text.contains(told), "{text}");
+    }
+    let broken = mine.run.output(&["check", "--format", "json", "--", "false"]);
+    fs::write(mine.scratch.0.join("broken.json"), &broken.stdout).unwrap();
+    let (status, text) = diff("new.json", "broken.json", "human");
+    assert!(status == 2 && text.contains("does not hold what it lists"), "{text}");
+}
+
+#[test]
+fn what_was_accepted_outlives_a_restart() {
+    let mine = Mine::new();
+    let state = mine.scratch.path("state");
+    let serve = || mine.serve(&["--state-dir", &state, "--enable-actions"]);
+    let mut serving = serve();
+    serving.metric_becomes("stdiowatch_schema_drift{server=\"mine\"}", 0.0);
+    assert_eq!(serving.metric("stdiowatch_state_kept"), Some(1.0));
+    serving.signal("TERM");
+    assert_eq!(serving.wait().code(), Some(0));
+    // A release comes, and with it a new process of ours.
+    mine.is("1.1.0", &[&ECHO.replace("back", "home"), ADD]);
+    let mut serving = serve();
+    serving.metric_becomes("stdiowatch_schema_drift{server=\"mine\"}", 1.0);
+    assert_eq!(serving.metric("stdiowatch_schema_drift_changes{server=\"mine\",class=\"description\"}"), Some(1.0));
+    let report: serde_json::Value = serde_json::from_str(&serving.get("/api/v1/servers/mine").1).unwrap();
+    assert_eq!((&report["verdict"], &report["drift"]["upgrade"]), (&"warn".into(), &true.into()));
+    assert_eq!(report["drift"]["changed"][0]["tool"], "echo");
+    // It stays so until a person accepts it.
+    let (status, told) = serving.ask("POST", "/-/accept/mine");
+    assert_eq!((status, told.as_str()), (200, "what was listed last is accepted\n"));
+    serving.metric_becomes("stdiowatch_schema_drift{server=\"mine\"}", 0.0);
+    assert_eq!(serving.ask("POST", "/-/accept/nobody").0, 404);
+    assert_eq!(serving.ask("GET", "/-/accept/mine").0, 405);
+    serving.signal("TERM");
+    serving.wait();
+    let serving = serve();
+    serving.becomes("/readyz", 200);
+    assert_eq!(serving.metric("stdiowatch_schema_drift{server=\"mine\"}"), Some(0.0), "what was accepted outlives a restart too");
+}
+
+#[test]
+fn nothing_is_accepted_over_http_unless_asked_for() {
+    let mine = Mine::new();
+    let serving = mine.serve(&[]);
+    serving.becomes("/readyz", 200);
+    assert_eq!(serving.ask("POST", "/-/accept/mine").0, 403);
+}
+
+#[test]
+fn a_lock_file_says_what_is_accepted_in_serve_too() {
+    let mine = Mine::new();
+    mine.output("lock", &[]);
+    mine.is("1.0.0", &[ECHO]);
+    let lock = mine.scratch.path("mcp.lock.json");
+    let serving = mine.serve(&["--lock", &lock, "--enable-actions"]);
+    let body = serving.becomes("/health/mine", 503);
+    poll(LONG, || serving.get("/health/mine").1.contains("drift.removed").then_some(())).unwrap_or_else(|| panic!("{body}"));
+    assert_eq!(serving.ask("POST", "/-/accept/mine").0, 409);
+}
+
+#[test]
+fn a_damaged_or_foreign_state_file_is_set_aside() {
+    for damage in ["", "{\"format\": 1", "\0\0\0\0", "{\"format\":1,\"servers\":{}}", "{\"format\":99,\"servers\":{}}"] {
+        let mine = Mine::new();
+        let state = mine.scratch.path("state");
+        let mut serving = mine.serve(&["--state-dir", &state]);
+        serving.metric_becomes("stdiowatch_schema_drift{server=\"mine\"}", 0.0);
+        serving.signal("TERM");
+        serving.wait();
+        let file = fs::read_dir(&state).unwrap().map(|e| e.unwrap().path()).find(|p| p.extension().is_some_and(|e| e == "json")).unwrap();
+        fs::write(&file, damage).unwrap();
+        let serving = mine.serve(&["--state-dir", &state]);
+        serving.becomes("/readyz", 200);
+        serving.metric_becomes("stdiowatch_schema_drift{server=\"mine\"}", 0.0);
+        let aside = format!("{}.set-aside", file.display());
+        assert_eq!(fs::read(&aside).unwrap(), damage.as_bytes());
+    }
+}
+
+#[test]
+fn a_state_directory_that_cannot_be_written_is_told_and_no_trouble() {
+    let mine = Mine::new();
+    let file = mine.scratch.write("file", "");
+    for dir in [format!("{file}/state"), "/proc/stdiowatch".to_owned()] {
+        let serving = mine.serve(&["--state-dir", &dir]);
+        serving.becomes("/health/mine", 200);
+        serving.metric_becomes("stdiowatch_state_kept", 0.0);
+        serving.metric_becomes("stdiowatch_state_write_failures_total", 1.0);
+    }
+}
+
+/// Not a test of its own: what the one below kills. Keeps one text, then another, on and on.
+#[test]
+#[ignore = "started by the test below"]
+fn writes_on_and_on() {
+    let Some(dir) = std::env::var_os("WRITES_TO") else { return };
+    let vault = Vault::open(Path::new(&dir)).unwrap();
+    for text in texts().iter().cycle() {
+        vault.save("mine", text.as_bytes()).unwrap();
+    }
+}
+
+/// Two lock files of some size.
+fn texts() -> [String; 2] {
+    ["one", "two"].map(|word| {
+        let tools: Vec<String> = (0..300).map(|n| format!(r#"{{"name":"t{n}","description":"{}","inputSchema":{{}}}}"#, word.repeat(100))).collect();
+        let report = format!(
+            r#"{{"servers":[{{"server":"mine","era":"legacy","capabilities":[],"schema":{{"items":{{"tools":{{{}}}}}}}}}]}}"#,
+            tools.iter().enumerate().map(|(n, tool)| format!("\"t{n}\":{tool}")).collect::<Vec<_>>().join(",")
+        );
+        LockFile::parse_any(report.as_bytes()).unwrap().to_text()
+    })
+}
+
+#[test]
+fn what_is_kept_is_whole_whenever_we_are_killed() {
+    let scratch = Scratch::new();
+    let texts = texts();
+    let mut seen = [0; 2];
+    let once = {
+        let aside = Scratch::new();
+        let vault = Vault::open(&aside.0).unwrap();
+        let begun = Instant::now();
+        texts.iter().for_each(|text| vault.save("mine", text.as_bytes()).unwrap());
+        begun.elapsed()
+    };
+    for round in 0..200 {
+        let me = std::env::current_exe().unwrap();
+        let mut writer = Command::new(me)
+            .args(["--exact", "writes_on_and_on", "--include-ignored"])
+            .env("WRITES_TO", &scratch.0)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let begun = Instant::now();
+        // From the first bytes on, a little later each time, as long as four of them take.
+        poll(LONG, || fs::read_dir(&scratch.0).unwrap().any(|e| e.unwrap().path().to_string_lossy().contains("mine-")).then_some(())).unwrap();
+        while begun.elapsed() < once * (round % 50) / 25 {
+            std::hint::spin_loop();
+        }
+        writer.kill().unwrap();
+        writer.wait().unwrap();
+        let vault = Vault::open(&scratch.0).unwrap();
+        let Some(kept) = vault.load("mine").unwrap() else { continue };
+        let which = texts.iter().position(|text| text.as_bytes() == kept).unwrap_or_else(|| panic!("{} bytes after {round} kills", kept.len()));
+        seen[which] += 1;
+        let files = fs::read_dir(&scratch.0).unwrap().count();
+        assert_eq!(files, 2, "what was not finished is cleared");
+    }
+    assert!(seen.iter().all(|n| *n > 10), "both were found: {seen:?}");
+}
+
+#[test]
+fn state_files_are_for_their_owner_alone() {
+    let mine = Mine::new();
+    let state = mine.scratch.path("state");
+    let serving = mine.serve(&["--state-dir", &state]);
+    let files = || fs::read_dir(&state).map(|dir| dir.map(|e| e.unwrap()).collect::<Vec<_>>()).unwrap_or_default();
+    poll(LONG, || (files().len() == 2).then_some(())).expect("it is kept");
+    assert!(files().iter().all(|f| f.metadata().unwrap().permissions().mode() & 0o077 == 0));
+    drop(serving);
+}
