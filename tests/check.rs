@@ -186,7 +186,7 @@ fn bad_input_is_one_clear_line_and_launches_nothing() {
     let trace = std::env::temp_dir().join(format!("stdiowatch-launched-{}", std::process::id()));
     let touch = trace.to_str().unwrap();
     for (args, wanted) in [
-        (vec!["check"], "no command: give the server's command and arguments after --"),
+        (vec!["check"], "no server: give its command and arguments after --"),
         (vec!["check", "--startup-timeout", "-5s", "--", "touch", touch], "negative"),
         (vec!["check", "--startup-timeout=-5s", "--", "touch", touch], "a duration cannot be negative"),
         (vec!["check", "--startup-timeout", "5", "--", "touch", touch], "the unit is missing"),
@@ -203,7 +203,7 @@ fn bad_input_is_one_clear_line_and_launches_nothing() {
         (vec!["check", "-o", "/no/such/dir/file", "--format", "json", "--", "touch", touch], "cannot write /no/such/dir/file"),
         (vec!["check", "--", ""], "the command is empty"),
         (vec!["serve", "--interval", "10ms", "--", "touch", touch], "at most once a second"),
-        (vec!["serve"], "no command"),
+        (vec!["serve"], "no server"),
         (vec!["serve", "--listen", "nowhere", "--", "touch", touch], "an address is HOST:PORT"),
         (vec!["sample-server", "nonsense"], "nonsense"),
         (vec!["explain", "stdout.nose"], "there is no finding"),

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use stdiowatch::config::{FILE, Keys, Kind as KindOfKey, Names};
 use stdiowatch::judge::CHECKS;
+use stdiowatch::judge::compare::{ITEM_RULES, SCHEMA_RULES};
 use stdiowatch::show::exposition::Kind;
 use stdiowatch::show::metrics::{METRICS, SIDECAR_METRICS};
 use stdiowatch::show::on_demand::ON_DEMAND_METRICS;
@@ -118,6 +119,22 @@ fn the_example_of_a_configuration_is_one() {
     fs::remove_file(&path).unwrap();
     let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.ends_with(": ok, 1 server\n"), "{said}");
+}
+
+#[test]
+fn every_rule_of_drift_is_documented() {
+    let mut tables = String::from("\n| at | change | in an input | in an output |\n|---|---|---|---|\n");
+    for rule in SCHEMA_RULES {
+        let (input, output) = (rule.input, rule.output);
+        let what = if input.what == output.what { input.what.to_owned() } else { format!("{} / {}", input.what, output.what) };
+        let _ = writeln!(tables, "| {} | {what} | {} | {} |", rule.at, input.class.as_str(), output.class.as_str());
+    }
+    tables.push_str("\nOutside of schemas:\n\n| at | change | class |\n|---|---|---|\n");
+    for rule in ITEM_RULES {
+        let _ = writeln!(tables, "| {} | {} | {} |", rule.at, rule.input.what, rule.input.class.as_str());
+    }
+    tables.push('\n');
+    is_in("docs/drift.md", "rules", &tables);
 }
 
 /// The names of all members of an object and of the objects in it.

@@ -87,11 +87,12 @@ pub(super) enum Command {
 
 #[derive(Debug, Args)]
 pub(super) struct CheckArgs {
-    #[command(flatten)]
-    pub(super) server: ServerArgs,
     /// The names of the servers of --config to probe; all of them, unless told otherwise.
+    // Before the command: positions are counted in this order.
     #[arg(value_name = "NAME")]
     pub(super) names: Vec<String>,
+    #[command(flatten)]
+    pub(super) server: ServerArgs,
     /// How to print the report.
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(super) format: Format,
@@ -123,11 +124,12 @@ pub(super) struct CheckArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct LockArgs {
-    #[command(flatten)]
-    pub(super) server: ServerArgs,
     /// The names of the servers of --config to lock; all of them, unless told otherwise.
+    // Before the command: positions are counted in this order.
     #[arg(value_name = "NAME")]
     pub(super) names: Vec<String>,
+    #[command(flatten)]
+    pub(super) server: ServerArgs,
     /// Write nothing; exit with 1 if the file would be another one.
     #[arg(long)]
     pub(super) check: bool,

@@ -41,7 +41,7 @@ struct Both {
     drift: Drift,
     /// Under which conditions each was taken, where they differ.
     conditions: Option<String>,
-    /// How the server called itself, where that differs: then and now.
+    /// How the server called itself, then and now; `None` where one of the two is not known.
     server: Option<[String; 2]>,
 }
 
@@ -105,7 +105,7 @@ fn both(then: &Listing, now: &Listing) -> Difference {
     let drift = between(then, now, &Redactor::none());
     let called = |listing: &Listing| listing.conditions.server.as_ref().map(|s| format!("{} {}", s.name, s.version).trim_end().to_owned());
     let server = match (called(then), called(now)) {
-        (Some(then), Some(now)) if then != now => Some([then, now]),
+        (Some(then), Some(now)) => Some([then, now]),
         _ => None,
     };
     // A report does not say what the fingerprint was.
@@ -122,7 +122,12 @@ fn human(differences: &BTreeMap<String, Difference>, colours: bool) -> String {
             Difference::Removed => text.push_str(&format!("{name}: only in the old one\n")),
             Difference::Both(both) => {
                 let same = if both.drift.status == DriftStatus::Same { ": the same" } else { "" };
-                let version = both.server.as_ref().map(|[then, now]| format!(" ({then} → {now})")).unwrap_or_default();
+                let version = match &both.server {
+                    Some([then, now]) if then != now => format!(" ({then} → {now})"),
+                    // The case to look at twice: nothing says that it is another release.
+                    Some([then, _]) if both.drift.status != DriftStatus::Same => format!(" (it calls itself {then} in both)"),
+                    Some(_) | None => String::new(),
+                };
                 text.push_str(&format!("{name}{version}{same}\n"));
                 if let Some(why) = &both.conditions {
                     text.push_str(&format!("  taken under other conditions: {why}\n"));

@@ -12,17 +12,6 @@ use super::{Configuration, Configured, Env, FileProblem, Skipped, ours, shown};
 use crate::running::Watched;
 use crate::words::{ServerName, printable};
 
-/// The language of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Language {
-    /// Ours.
-    Yaml,
-    /// An MCP client's.
-    Json,
-    /// An MCP client's.
-    Toml,
-}
-
 /// What one file says.
 #[derive(Default)]
 struct Said {
@@ -77,13 +66,11 @@ pub fn load(paths: &[PathBuf], env: Env<'_>) -> Result<Configuration, Vec<FilePr
 fn one(path: &Path, env: Env<'_>) -> Result<Said, Vec<FileProblem>> {
     let largest = if clients::is_named_like_one(path) { clients::MAX_BYTES as u64 } else { LARGEST };
     let text = text(path, largest).map_err(|problem| vec![FileProblem { file: path.to_owned(), problem }])?;
-    match language(path, &text) {
-        Language::Yaml => {
-            let ours = ours::read(&text, path, env)?;
-            Ok(Said { listen: ours.listen, state_dir: ours.state_dir, servers: ours.servers, skipped: Vec::new(), files: ours.files })
-        }
-        Language::Json | Language::Toml => of_client(&text, path, env),
+    if is_clients(path, &text) {
+        return of_client(&text, path, env);
     }
+    let ours = ours::read(&text, path, env)?;
+    Ok(Said { listen: ours.listen, state_dir: ours.state_dir, servers: ours.servers, skipped: Vec::new(), files: ours.files })
 }
 
 /// What the file of an MCP client says.
@@ -95,25 +82,11 @@ fn of_client(text: &str, path: &Path, env: Env<'_>) -> Result<Said, Vec<FileProb
     }
 }
 
-/// By the end of its name, and otherwise by how it begins.
-fn language(path: &Path, text: &str) -> Language {
-    let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
-    match extension.as_deref() {
-        Some("yaml" | "yml") => Language::Yaml,
-        Some("json" | "jsonc" | "json5") => Language::Json,
-        Some("toml") => Language::Toml,
-        _ => language_of(text),
-    }
-}
-
-fn language_of(text: &str) -> Language {
-    let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or_default();
-    if first.starts_with(['{', '/']) {
-        return Language::Json;
-    }
-    // `[table]`, or `key = value` where YAML has a colon.
-    let is_assignment = first.split_once('=').is_some_and(|(key, _)| !key.contains(':'));
-    if first.starts_with('[') || is_assignment { Language::Toml } else { Language::Yaml }
+/// Whether a file is an MCP client's: by the end of its name, and otherwise by how it begins. TOML has to have
+/// its name.
+fn is_clients(path: &Path, text: &str) -> bool {
+    let is_yaml = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("yaml") || extension.eq_ignore_ascii_case("yml"));
+    clients::is_named_like_one(path) || !is_yaml && text.trim_start().starts_with(['{', '/'])
 }
 
 /// What can be said in one file only.

@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use super::diff::words;
 use crate::judge::{ADDED, ChangeClass, Changed, Drift, REMOVED};
 use crate::words::printable;
 
@@ -45,6 +46,11 @@ fn worst(item: &[Changed]) -> ChangeClass {
 fn changed(out: &mut String, change: &Changed, paint: Paint) {
     let path = if change.path.is_empty() { "the whole item" } else { &change.path };
     let _ = writeln!(out, "       {}: {} ({})", paint.bold(&printable(path, MAX_NAME * 2)), change.what, change.class.as_str());
+    if let (ChangeClass::Description, Some(old), Some(new)) = (change.class, &change.old, &change.new) {
+        // A text is read word by word.
+        let _ = writeln!(out, "         {}", words(old, new));
+        return;
+    }
     for (sign, side, colour) in [('-', &change.old, "31"), ('+', &change.new, "32")] {
         if let Some(side) = side {
             let _ = writeln!(out, "         {}", paint.colour(colour, &format!("{sign} {}", printable(side, MAX_TEXT))));

@@ -153,6 +153,20 @@ fn a_command_line_under_command_is_refused_where_there_is_no_such_file() {
 }
 
 #[test]
+fn files_of_clients_stand_beside_ours() {
+    let dir = Dir::new("clients");
+    let ours = dir.file("f.yaml", "servers: {files: {command: x}}\n");
+    let entries = r#"{"mcpServers": {"files": {"command": "y", "args": ["a"]}, "far": {"url": "https://example.com/mcp"}}}"#;
+    let cursor = dir.file(".cursor/mcp.json", entries);
+    let all = load(&[ours.clone(), cursor.clone()], &env).unwrap();
+    assert_eq!(names(&all), ["files (f.yaml)", "files (cursor)"]);
+    assert_eq!((all.skipped.len(), all.skipped[0].name.as_str(), all.skipped[0].broken), (1, "far", false));
+    assert_eq!(all.files, [ours, cursor]);
+    assert_eq!(names(&load(&[dir.file("no-extension", entries)], &env).unwrap()), ["files"]);
+    assert!(dir.wrong(&[dir.file("bad.json", "{\n  \"mcpServers\": [}\n")]).starts_with("bad.json:2:"));
+}
+
+#[test]
 fn the_language_of_a_file_is_known_by_its_name_or_its_beginning() {
     let dir = Dir::new("language");
     for (name, text) in

@@ -10,15 +10,20 @@ mod difference;
 mod number;
 mod oddity;
 mod parse;
+mod pointer;
 mod pretty;
+mod sameness;
 mod text;
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 pub use canonical::write_canonical;
 pub use difference::first_difference;
 pub use oddity::Oddity;
+pub use pointer::{percent_decoded, pointer_tokens, push_token};
 pub use pretty::write_pretty;
+pub use sameness::{Numbers, Sameness};
 
 /// The most values (members, elements, keys) one message may hold.
 pub const MAX_VALUES: usize = 2_000_000;
@@ -158,6 +163,19 @@ impl<'d> Value<'d> {
         self.doc.nodes[self.index as usize]
     }
 
+    /// Which of its document's values it is, in the order they were written, keys counted. What
+    /// lies in it comes right after it.
+    #[must_use]
+    pub fn index(self) -> u32 {
+        self.index
+    }
+
+    /// The value itself and everything in it, keys too, in the order they were written.
+    pub fn within(self) -> impl DoubleEndedIterator<Item = Value<'d>> {
+        let doc = self.doc;
+        (self.index..self.node().next).map(move |index| Value { doc, index })
+    }
+
     /// What it is.
     #[must_use]
     pub fn kind(self) -> Kind {
@@ -192,6 +210,19 @@ impl<'d> Value<'d> {
         }
     }
 
+    /// How it compares with another number, exactly; `None` if one of them is none.
+    #[must_use]
+    pub fn cmp_number(self, other: Value<'_>) -> Option<Ordering> {
+        let number = |v: Value<'_>| (v.kind() == Kind::Number).then(|| String::from_utf8_lossy(v.raw()).into_owned());
+        Some(number::compare(&number(self)?, &number(other)?))
+    }
+
+    /// Whether it is a number without a fraction, however it is written.
+    #[must_use]
+    pub fn is_integral(self) -> bool {
+        self.kind() == Kind::Number && number::is_integral(&String::from_utf8_lossy(self.raw()))
+    }
+
     /// Its value if it is a boolean.
     #[must_use]
     pub fn boolean(self) -> Option<bool> {
@@ -215,10 +246,8 @@ impl<'d> Value<'d> {
         if !pointer.is_empty() && !pointer.starts_with('/') {
             return None;
         }
-        pointer.split('/').skip(1).try_fold(self, |value, token| {
-            let token = token.replace("~1", "/").replace("~0", "~");
-            if value.kind() == Kind::Array { value.elements().nth(token.parse().ok()?) } else { value.get(&token) }
-        })
+        pointer_tokens(pointer)
+            .try_fold(self, |value, token| if value.kind() == Kind::Array { value.elements().nth(token.parse().ok()?) } else { value.get(&token) })
     }
 
     /// The member with this key, the last one if there are several, as most readers have it.

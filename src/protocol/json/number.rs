@@ -6,6 +6,8 @@
 //! does not give back, more than 17 significant digits, and what is too large or too small. For every
 //! other number the result is the RFC's.
 
+use std::cmp::Ordering;
+
 /// Whose form a number was written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
@@ -56,6 +58,24 @@ fn is_small_integer(token: &[u8]) -> bool {
 /// Exponents beyond this, either way, are taken for it.
 const MAX_EXPONENT: i64 = 1 << 62;
 
+/// How two numbers compare, whatever their size.
+pub(super) fn compare(a: &str, b: &str) -> Ordering {
+    let (a, b) = (Decimal::of(a), Decimal::of(b));
+    // Without zeros at either end, digits compare as their letters do.
+    let size = |d: &Decimal, other: &Decimal| match (d.digits.is_empty(), other.digits.is_empty()) {
+        (false, false) => d.point.cmp(&other.point).then_with(|| d.digits.cmp(&other.digits)),
+        (d, other) => other.cmp(&d),
+    };
+    let sign = |d: &Decimal| if d.digits.is_empty() { 0 } else { 1 - 2 * i8::from(d.negative) };
+    sign(&a).cmp(&sign(&b)).then_with(|| if a.negative { size(&b, &a) } else { size(&a, &b) })
+}
+
+/// Whether a number has no fraction.
+pub(super) fn is_integral(token: &str) -> bool {
+    let decimal = Decimal::of(token);
+    decimal.digits.is_empty() || i64::try_from(decimal.digits.len()).is_ok_and(|length| length <= decimal.point)
+}
+
 /// ±0.DIGITS × 10^point, without zeros at either end of the digits.
 #[derive(PartialEq, Eq)]
 struct Decimal {
@@ -93,7 +113,7 @@ impl Decimal {
 
 #[cfg(test)]
 mod tests {
-    use super::{Form, write};
+    use super::{Form, compare, is_integral, write};
 
     fn canonical(token: &str) -> String {
         form(token).0
@@ -164,5 +184,23 @@ mod tests {
         ] {
             assert_eq!(form(token), (wanted.to_owned(), Form::Exact), "{token}");
         }
+    }
+
+    #[test]
+    fn numbers_compare_by_their_value() {
+        let ascending =
+            ["-1e999", "-10", "-2.5", "-2", "-1e-9", "0", "1e-9", "0.5", "1", "1.5", "9", "10", "9007199254740992", "9007199254740993", "1e999"];
+        for (n, a) in ascending.iter().enumerate() {
+            for (m, b) in ascending.iter().enumerate() {
+                assert_eq!(compare(a, b), n.cmp(&m), "{a} {b}");
+            }
+        }
+        assert!(compare("-0", "0.0").is_eq() && compare("1e2", "100.0").is_eq());
+    }
+
+    #[test]
+    fn integers_are_known_however_they_are_written() {
+        assert!(["0", "-0.0", "1", "1.0", "-1.5e1", "1e999", "1.25e2"].iter().all(|n| is_integral(n)));
+        assert!(!["0.5", "1e-1", "1.25e1", "-2.5"].iter().any(|n| is_integral(n)));
     }
 }

@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 
 use crate::protocol::Era;
-use crate::protocol::json::{Kind, Value};
+use crate::protocol::json::{Kind, Value, percent_decoded};
 use crate::words::{Redactor, printable};
 
 /// The deepest schema that is no finding. Several clients' libraries stop at 128.
@@ -237,25 +237,6 @@ fn role_of(key: &str, value: Value<'_>) -> Option<Role> {
         | "else" => Some(Role::Schema),
         _ => None,
     }
-}
-
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let hex = tail.get(..2).and_then(|h| std::str::from_utf8(h).ok()).and_then(|h| u8::from_str_radix(h, 16).ok());
-        match (first, hex) {
-            (b'%', Some(byte)) => {
-                bytes.push(byte);
-                rest = &tail[2..];
-            }
-            _ => {
-                bytes.push(*first);
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Every value in `root`, however deep, with the key it is a member by.
