@@ -11,6 +11,7 @@ use stdiowatch::judge::CHECKS;
 use stdiowatch::judge::compare::{ITEM_RULES, SCHEMA_RULES};
 use stdiowatch::show::exposition::Kind;
 use stdiowatch::show::metrics::{METRICS, SIDECAR_METRICS};
+use stdiowatch::show::on_demand::ON_DEMAND_METRICS;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
@@ -61,6 +62,11 @@ fn every_metric_is_documented() {
     table.push_str("\nWithout `server`:\n\n| metric | kind | what it says |\n|---|---|---|\n");
     for metric in SIDECAR_METRICS {
         let _ = writeln!(table, "| `{}` | {} | {} |", metric.name, kind(metric.kind), metric.help);
+    }
+    table.push_str("\nOnly in answers of `/probe`, without `server`:\n\n| metric | kind | labels | what it says |\n|---|---|---|---|\n");
+    for metric in ON_DEMAND_METRICS {
+        let labels: Vec<String> = metric.labels.iter().map(|l| format!("`{l}`")).collect();
+        let _ = writeln!(table, "| `{}` | {} | {} | {} |", metric.name, kind(metric.kind), labels.join(", "), metric.help);
     }
     table.push('\n');
     is_in("docs/metrics.md", "metrics", &table);

@@ -98,11 +98,30 @@ impl Side {
 
     /// What comes back for these bytes, until the connection is closed.
     fn raw(&self, bytes: impl AsRef<[u8]>) -> Answer {
+        Answer::parse(&self.bytes(bytes))
+    }
+
+    fn bytes(&self, bytes: impl AsRef<[u8]>) -> Vec<u8> {
         let mut stream = self.connect();
         stream.write_all(bytes.as_ref()).unwrap();
         let mut all = Vec::new();
         stream.read_to_end(&mut all).unwrap();
-        Answer::parse(&all)
+        all
+    }
+
+    /// The same for GET `/metrics` with these fields, unpacked.
+    fn unpacked(&self, version: &str, fields: &str) -> Answer {
+        let all = self.bytes(format!("GET /metrics HTTP/{version}\r\nHost: x\r\nConnection: close\r\n{fields}\r\n"));
+        let at = memchr::memmem::find(&all, b"\r\n\r\n").unwrap();
+        let head = String::from_utf8(all[..at].to_vec()).unwrap();
+        let mut answer = Answer { status: head.split(' ').nth(1).unwrap().parse().unwrap(), head, body: String::new() };
+        let mut packed = all[at + 4..].to_vec();
+        if answer.header("transfer-encoding") == Some("chunked") {
+            packed = dechunked(&packed);
+        }
+        assert_eq!(answer.header("content-encoding"), Some("gzip"));
+        flate2::read::GzDecoder::new(&packed[..]).read_to_string(&mut answer.body).unwrap();
+        answer
     }
 
     fn ask(&self, method: &str, target: &str, headers: &str) -> Answer {
@@ -142,7 +161,7 @@ impl Answer {
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         let mut answer = Answer { status, head: head.to_owned(), body: body.to_owned() };
         if answer.header("transfer-encoding") == Some("chunked") {
-            answer.body = dechunked(body);
+            answer.body = String::from_utf8(dechunked(body.as_bytes())).unwrap();
         }
         answer
     }
@@ -158,13 +177,13 @@ impl Answer {
     }
 }
 
-fn dechunked(mut body: &str) -> String {
-    let mut out = String::new();
+fn dechunked(mut body: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
     while !body.is_empty() {
-        let (size, rest) = body.split_once("\r\n").unwrap();
-        let size = usize::from_str_radix(size, 16).unwrap();
-        out.push_str(&rest[..size]);
-        body = &rest[size + 2..];
+        let end = memchr::memmem::find(body, b"\r\n").unwrap();
+        let size = usize::from_str_radix(std::str::from_utf8(&body[..end]).unwrap(), 16).unwrap();
+        out.extend_from_slice(&body[end + 2..][..size]);
+        body = &body[end + 2 + size + 2..];
     }
     out
 }
@@ -309,10 +328,11 @@ fn metrics_are_in_the_format_that_is_asked_for() {
         ("Accept: */*\r\n", TEXT),
         ("Accept: text/html\r\n", TEXT),
         ("Accept: text/plain;version=0.0.4;q=1,*/*;q=0.1\r\n", TEXT),
-        ("Accept: application/openmetrics-text; version=1.0.0,text/plain;version=0.0.4;q=0.5\r\nAccept-Encoding: gzip\r\n", OPEN_METRICS),
+        ("Accept: application/openmetrics-text; version=1.0.0,text/plain;version=0.0.4;q=0.5\r\nAccept-Encoding: identity\r\n", OPEN_METRICS),
     ] {
         let answer = side.ask("GET", "/metrics", accept);
-        assert_eq!((answer.status, answer.header("content-type"), answer.header("vary")), (200, Some(content_type), Some("Accept")), "{accept}");
+        let fields = ["content-type", "vary", "content-encoding"].map(|name| answer.header(name));
+        assert_eq!((answer.status, fields), (200, [Some(content_type), Some("Accept, Accept-Encoding"), None]), "{accept}");
         assert_eq!(answer.body.ends_with("\n# EOF\n"), content_type == OPEN_METRICS);
         for series in [
             "stdiowatch_build_info{version=",
@@ -337,6 +357,88 @@ fn a_large_scrape_is_whole_for_every_version_of_http() {
         assert!(answer.body.lines().last().unwrap().starts_with("stdiowatch_config_last_reload"), "{:?}", answer.body.lines().last());
     }
     assert_eq!(side.ask("HEAD", "/metrics", "").body, "");
+}
+
+#[test]
+fn metrics_are_packed_for_who_can_unpack_them() {
+    for count in [1, 200] {
+        let side = Side::of((0..count).map(|n| server(&format!("server {n}"), Some(Verdict::Pass))).collect());
+        for version in ["1.1", "1.0"] {
+            let fields = "Accept: application/openmetrics-text\r\nAccept-Encoding: deflate, gzip\r\n";
+            let answer = side.unpacked(version, fields);
+            assert_eq!(
+                (answer.status, answer.header("content-type"), answer.header("vary")),
+                (200, Some(OPEN_METRICS), Some("Accept, Accept-Encoding"))
+            );
+            assert_eq!((answer.body.matches("\nstdiowatch_up{").count(), answer.body.ends_with("\n# EOF\n")), (count, true));
+            let series = |body: &str| body.lines().filter(|l| l.starts_with("stdiowatch_")).map(str::to_owned).collect::<Vec<_>>();
+            assert_eq!(series(&answer.body), series(&side.ask("GET", "/metrics", "Accept: application/openmetrics-text\r\n").body));
+            let head = side.raw(format!("HEAD /metrics HTTP/{version}\r\nHost: x\r\nConnection: close\r\n{fields}\r\n"));
+            assert_eq!(head.body, "");
+            for name in ["content-type", "content-encoding", "vary"] {
+                assert_eq!(head.header(name), answer.header(name), "{name}");
+            }
+            assert_eq!(head.header("content-length").is_some(), answer.header("content-length").is_some());
+        }
+    }
+}
+
+#[test]
+fn who_reads_slowly_is_served_and_who_does_not_read_is_cut() {
+    let limits = Limits { idle: Duration::from_millis(800), ..Limits::default() };
+    let side = Side::with((0..600).map(|n| server(&format!("server {n}"), Some(Verdict::Pass))).collect(), limits, clock::now);
+    let whole = side.get("/metrics").body;
+    let ask = || {
+        let mut stream = side.connect();
+        rustix::net::sockopt::set_socket_recv_buffer_size(&stream, 16 << 10).unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").unwrap();
+        stream
+    };
+    // How many hold what is answered: we, the hub, and each answer that is being sent.
+    let holders = || Arc::strong_count(&side.hub.snapshot());
+    let began = Instant::now();
+    // Twice as long as nothing may be read.
+    let mut slow = ask();
+    let mut answer = Vec::new();
+    while began.elapsed() < Duration::from_millis(1600) {
+        std::thread::sleep(Duration::from_millis(15));
+        (&mut slow).take(48 << 10).read_to_end(&mut answer).unwrap();
+    }
+    slow.read_to_end(&mut answer).unwrap();
+    assert!(answer.len() > whole.len() && answer.len() < whole.len() + 2000, "{} of {}", answer.len(), whole.len());
+
+    let mut never = ask();
+    while holders() < 3 {
+        assert!(began.elapsed() < PATIENCE, "it is not answered");
+    }
+    while holders() > 2 {
+        assert!(began.elapsed() < PATIENCE, "it is never cut");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let mut answer = Vec::new();
+    let _ = never.read_to_end(&mut answer);
+    assert!(answer.len() < whole.len(), "{} of {}", answer.len(), whole.len());
+}
+
+#[test]
+fn a_body_that_nobody_wants_is_not_waited_for() {
+    let limits = Limits { head: Duration::from_millis(400), ..Limits::default() };
+    let side = Side::with(healthy(), limits, clock::now);
+    for request in ["GET /health", "POST /-/reload"] {
+        let mut stream = side.connect();
+        let began = Instant::now();
+        stream.write_all(format!("{request} HTTP/1.1\r\nHost: x\r\nContent-Length: 10000000000\r\n\r\n").as_bytes()).unwrap();
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).unwrap();
+        let status = if request.starts_with("GET") { "200" } else { "403" };
+        assert_eq!(answer, format!("HTTP/1.1 {status}").as_bytes());
+        assert!(began.elapsed() < Duration::from_millis(300), "{:?}", began.elapsed());
+        // Sent all the same, it is read for no longer than a head is.
+        while stream.write_all(&[b'x'; 100]).is_ok() {
+            assert!(began.elapsed() < PATIENCE, "never cut");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
 }
 
 #[test]

@@ -919,8 +919,9 @@ fn the_guard_is_out_of_the_way_and_is_replaced() {
         let status = String::from_utf8(read("status")).unwrap();
         let own = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
         let own: u64 = own.trim().trim_end_matches(" kB").parse().unwrap();
-        // Most of it is what the loader relocates in an unoptimised program.
-        assert!(own < 1536, "{own} kB");
+        // What is not optimised has six times as much to relocate before it begins.
+        let most = if cfg!(debug_assertions) { 2048 } else { 1024 };
+        assert!(own < most, "{own} kB");
         // It dies; the next launch replaces it.
         let pid = rustix::process::Pid::from_raw(i32::try_from(guard).unwrap()).unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use common::*;
 use stdiowatch::judge::Verdict;
-use stdiowatch::ledger::{Health, ServerState, Snapshot};
+use stdiowatch::ledger::{Health, Held, ServerState, Skip, Snapshot};
 use stdiowatch::outside::clock;
 use stdiowatch::outside::process::{GuardCommand, LaunchSpec};
 use stdiowatch::probe::EraChoice;
@@ -353,6 +353,28 @@ fn who_asks_too_impatiently_leaves_a_probe_that_goes_on() {
 }
 
 #[test]
+fn a_server_that_is_held_stays_so_whoever_asks_and_whatever_is_reloaded() {
+    block_on(async {
+        let running = Running::start();
+        running.fleet.replace(vec![sample("mine", "sound", 1)]);
+        until("a probe", || (running.probes("mine") > 0).then_some(())).await;
+        let name = ServerName::new("mine").unwrap();
+        let hold = |state: &mut ServerState| state.held = Some(Held { since: clock::now(), why: "a test".to_owned() });
+        running.hub.update_server(&name, hold);
+        let skipped = || running.state("mine").skipped.get(&Skip::PeerHarmed).copied().unwrap_or_default();
+        until("a point is passed over", || (skipped() > 0).then_some(())).await;
+        let probes = running.probes("mine");
+        assert!(matches!(running.fleet.ask("mine", false, LONG).await, Asked::Held));
+        running.fleet.replace(vec![sample("mine", "sound-modern", 1)]);
+        until("more are", || (skipped() > 2).then_some(())).await;
+        assert_eq!((running.probes("mine"), running.health("mine")), (probes, Health::Known(Verdict::Unknown)));
+        running.hub.resume(&name, clock::now());
+        until("it is probed again", || (running.probes("mine") > probes).then_some(())).await;
+        running.end().await;
+    });
+}
+
+#[test]
 fn a_bad_configuration_is_refused_whole() {
     block_on(async {
         let running = Running::start();
@@ -466,4 +488,73 @@ fn a_snapshot_that_is_held_does_not_change() {
     let now = hub.snapshot();
     assert_eq!((held.servers[0].probes, now.servers[0].probes, held.sidecar.in_flight, now.sidecar.in_flight), (0, 7, 0, 1));
     assert!(Arc::ptr_eq(&held.servers[1], &now.servers[1]));
+}
+
+/// A configuration of these servers, each a name, a kind and an interval.
+fn configuration(servers: &[(&str, &str, &str)]) -> String {
+    let entry = |(name, kind, interval): &(&str, &str, &str)| {
+        format!("  {name}: {{command: '{PROGRAM}', args: [sample-server, {kind}], interval: {interval}, shutdown: {{eof: 500ms, term: 500ms}}}}\n")
+    };
+    format!("servers:\n{}", servers.iter().map(entry).collect::<String>())
+}
+
+#[test]
+fn the_program_reads_its_configuration_again_when_it_is_told_to() {
+    let (run, dir) = (Run::new(), Dir::new("program"));
+    let file = dir.path("stdiowatch.yaml");
+    let write = |servers: &[(&str, &str, &str)]| std::fs::write(&file, configuration(servers)).unwrap();
+    write(&[("kept", "sound", "1s"), ("changed", "sound", "1h"), ("removed", "mute", "1h")]);
+    let mut serving = Serving::start(&run, &["--enable-actions", "--config", file.to_str().unwrap()]);
+    serving.becomes("/health/kept", 200);
+    serving.becomes("/health/changed", 200);
+    let reload = || serving.ask("POST", "/-/reload");
+    assert_eq!(reload(), (200, "the configuration was read again: 0 added, 0 removed, 0 changed, 3 unchanged\n".to_owned()));
+    let loaded = serving.metric("stdiowatch_config_last_reload_success_timestamp_seconds").unwrap();
+
+    std::fs::write(&file, configuration(&[("kept", "sound", "1s")]).replace("interval", "intervall")).unwrap();
+    let (status, why) = reload();
+    assert!(status == 400 && why.starts_with("refused; what was read before stays in use\n") && why.contains("intervall"), "{status} {why}");
+    assert_eq!(serving.metric("stdiowatch_config_last_reload_successful"), Some(0.0));
+    assert_eq!(serving.metric("stdiowatch_config_last_reload_success_timestamp_seconds"), Some(loaded));
+    assert_eq!(serving.get("/health/removed").0, 503);
+
+    let before = serving.metric("stdiowatch_probes_total{server=\"kept\"}").unwrap();
+    write(&[("kept", "sound", "1s"), ("changed", "banner", "1h"), ("added", "sound", "1h")]);
+    serving.signal("HUP");
+    serving.becomes("/health/added", 200);
+    serving.becomes("/health/changed", 503);
+    assert_eq!(serving.get("/health/removed").0, 404);
+    let (_, metrics) = serving.get("/metrics");
+    assert_eq!(named(&metrics), ["kept", "changed", "added"].map(str::to_owned).into());
+    assert_eq!(serving.metric("stdiowatch_probes_total{server=\"changed\"}"), Some(2.0));
+    assert!(serving.metric("stdiowatch_probes_total{server=\"kept\"}").unwrap() >= before);
+    assert_eq!(serving.metric("stdiowatch_config_last_reload_successful"), Some(1.0));
+    assert!(serving.metric("stdiowatch_config_last_reload_success_timestamp_seconds").unwrap() > loaded);
+    serving.becomes("/readyz", 200);
+    serving.signal("TERM");
+    assert_eq!(serving.wait().code(), Some(0));
+    run.leaves_nothing(Duration::ZERO);
+}
+
+#[test]
+fn the_program_follows_its_configuration_through_a_link_as_kubernetes_mounts_it() {
+    let (run, dir) = (Run::new(), Dir::new("mounted"));
+    // A volume: the file is a link through `..data`, which is put in place of the one before.
+    let publish = |version: &str, text: &str| {
+        std::fs::create_dir_all(dir.path(version)).unwrap();
+        std::fs::write(dir.path(version).join("stdiowatch.yaml"), text).unwrap();
+        std::os::unix::fs::symlink(version, dir.path("..new")).unwrap();
+        std::fs::rename(dir.path("..new"), dir.path("..data")).unwrap();
+    };
+    publish("v1", &configuration(&[("one", "sound", "1h")]));
+    let file = dir.path("stdiowatch.yaml");
+    std::os::unix::fs::symlink("..data/stdiowatch.yaml", &file).unwrap();
+    let serving = Serving::start(&run, &["--watch-config", "--config", file.to_str().unwrap()]);
+    serving.becomes("/health/one", 200);
+    publish("v2", &configuration(&[("two", "sound", "1h")]));
+    serving.becomes("/health/two", 200);
+    assert_eq!(serving.get("/health/one").0, 404);
+    publish("v3", "servers: [");
+    serving.metric_becomes("stdiowatch_config_last_reload_successful", 0.0);
+    assert_eq!(serving.get("/health/two").0, 200);
 }

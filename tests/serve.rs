@@ -108,6 +108,45 @@ fn a_stopped_sidecar_is_not_healthy_when_it_wakes() {
 }
 
 #[test]
+fn sighup_ends_nothing_and_there_is_nothing_to_read_again() {
+    let run = Run::new();
+    let mut serving = Serving::start(&run, &["--enable-actions", "--name", "mine", "--", PROGRAM, "sample-server", "sound"]);
+    serving.becomes("/health/mine", 200);
+    serving.signal("HUP");
+    serving.signal("HUP");
+    let (status, _, body) = serving.exchange("POST /-/reload HTTP/1.0\r\n\r\n");
+    assert_eq!((status, body.starts_with("there is nothing to read again")), (409, true), "{body}");
+    assert_eq!(serving.get("/-/reload").0, 405);
+    assert_eq!((serving.get("/health/mine").0, serving.get("/livez").0), (200, 200));
+    serving.signal("TERM");
+    assert_eq!(serving.wait().code(), Some(0));
+    let serving = Serving::start(&run, &["--name", "mine", "--", PROGRAM, "sample-server", "sound"]);
+    assert_eq!(serving.exchange("POST /-/reload HTTP/1.0\r\n\r\n").0, 403, "off unless enabled");
+}
+
+#[test]
+fn five_hundred_half_open_connections_delay_no_health_check() {
+    let run = Run::new();
+    let serving = Serving::start(&run, &["--name", "mine", "--", PROGRAM, "sample-server", "sound"]);
+    serving.becomes("/health/mine", 200);
+    let half_open: Vec<_> = (0..500)
+        .map(|_| {
+            let mut stream = std::net::TcpStream::connect(("127.0.0.1", serving.port)).unwrap();
+            std::io::Write::write_all(&mut stream, b"GET /health HTTP/1.1\r\nHo").unwrap();
+            stream
+        })
+        .collect();
+    let slowest = (0..20).map(|_| {
+        let began = Instant::now();
+        assert_eq!(serving.get("/health").0, 200);
+        began.elapsed()
+    });
+    let slowest = slowest.max().unwrap();
+    assert!(slowest < Duration::from_millis(500), "{slowest:?}");
+    drop(half_open);
+}
+
+#[test]
 fn healthcheck_is_for_images_without_a_shell() {
     let run = Run::new();
     let serving = Serving::start(&run, &["--name", "mine", "--", PROGRAM, "sample-server", "sound"]);

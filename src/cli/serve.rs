@@ -66,7 +66,10 @@ fn serve(args: &ServeArgs) -> anyhow::Result<()> {
     }
     let keeper = state_dir(args, &chosen).map(|dir| Keeper::open(&dir));
     let watching = Watching { source: source(args, &chosen), servers: chosen.servers, keeper, signals, stop, stopped };
-    runtime.block_on(watching.until_stopped(listener, actions, launchpad))
+    let ended = runtime.block_on(watching.until_stopped(listener, actions, launchpad));
+    // A configuration that is still being read keeps nobody.
+    runtime.shutdown_background();
+    ended
 }
 
 /// Where accepted schemas are kept: where it was said, or else where the XDG base directory

@@ -31,9 +31,17 @@ pub struct Snapshot {
     pub servers: Arc<Vec<Arc<ServerState>>>,
     /// The sidecar.
     pub sidecar: Sidecar,
+    /// How often something about servers was changed.
+    pub revision: u64,
 }
 
 impl Snapshot {
+    /// Knows these servers and no others, sorted by name.
+    pub fn set_servers(&mut self, servers: Vec<Arc<ServerState>>) {
+        self.servers = Arc::new(servers);
+        self.revision += 1;
+    }
+
     /// The server with this name.
     #[must_use]
     pub fn server(&self, name: &str) -> Option<&Arc<ServerState>> {
@@ -43,6 +51,7 @@ impl Snapshot {
     /// The same, to change it.
     pub fn server_mut(&mut self, name: &str) -> Option<&mut ServerState> {
         let at = self.place(name)?;
+        self.revision += 1;
         Some(Arc::make_mut(&mut Arc::make_mut(&mut self.servers)[at]))
     }
 

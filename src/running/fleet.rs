@@ -32,6 +32,8 @@ const FIRST_SPREAD: Duration = Duration::from_millis(25);
 const FLOOR: Duration = Duration::from_secs(5);
 /// Probes in flight, however many descriptors there are.
 const MOST_PLACES: usize = 256;
+/// Clients that wait for probes, however many descriptors there are.
+const MOST_SEATS: usize = 128;
 /// Descriptors that one probe needs: three streams, a pidfd, a socket for browsers, and some for a moment.
 const DESCRIPTORS: usize = 8;
 /// Descriptors for everything else but HTTP, which takes half of them up to 512.
@@ -44,6 +46,8 @@ pub struct Fleet {
     pub(super) lag: Arc<Lag>,
     /// One for each probe in flight, given out in the order they are asked for.
     pub(super) places: Arc<Semaphore>,
+    /// One for each who may wait for a probe at the same time.
+    seats: Semaphore,
     members: Mutex<Members>,
 }
 
@@ -99,6 +103,10 @@ pub enum Asked {
     Held,
     /// None has ended in time. It goes on, and will be published.
     Late,
+    /// So many wait for probes that no more can.
+    Crowded,
+    /// The sidecar is about to end.
+    Ending,
 }
 
 impl Fleet {
@@ -106,8 +114,10 @@ impl Fleet {
     /// on when the server is.
     #[must_use]
     pub fn new(hub: Arc<Hub>, launchpad: Arc<Launchpad>) -> Arc<Fleet> {
-        let places = Arc::new(Semaphore::new(places(getrlimit(Resource::Nofile).current)));
-        Arc::new(Fleet { hub, launchpad, lag: Arc::default(), places, members: Mutex::default() })
+        let descriptors = getrlimit(Resource::Nofile).current.and_then(|n| usize::try_from(n).ok()).unwrap_or(usize::MAX);
+        let places = Arc::new(Semaphore::new(places(descriptors)));
+        let seats = Semaphore::new(seats(descriptors));
+        Arc::new(Fleet { hub, launchpad, lag: Arc::default(), places, seats, members: Mutex::default() })
     }
 
     /// Watches these servers from now on, and no others. One change for whoever looks:
@@ -185,7 +195,7 @@ impl Fleet {
         let mut tasks = {
             let mut members = self.members.lock();
             members.stopped = true;
-            for member in members.by_name.values() {
+            for (_, member) in std::mem::take(&mut members.by_name) {
                 member.stop.send_replace(true);
             }
             std::mem::take(&mut members.tasks)
@@ -214,6 +224,7 @@ impl Fleet {
     /// running already will do; with `record`, only one that is recorded.
     pub async fn ask(&self, name: &str, record: bool, within: Duration) -> Asked {
         let Ok(name) = ServerName::new(name) else { return Asked::Nobody };
+        let Ok(_seat) = self.seats.try_acquire() else { return Asked::Crowded };
         timeout(within, self.asked(&name, record)).await.unwrap_or(Asked::Late)
     }
 
@@ -221,7 +232,7 @@ impl Fleet {
         loop {
             let (step, mut ends) = {
                 let members = self.members.lock();
-                let Some(member) = members.by_name.get(name) else { return Asked::Nobody };
+                let Some(member) = members.by_name.get(name) else { return if members.stopped { Asked::Ending } else { Asked::Nobody } };
                 if self.hub.snapshot().server(name.as_str()).is_some_and(|state| state.held.is_some()) {
                     return Asked::Held;
                 }
@@ -298,15 +309,20 @@ impl Members {
             }
             state
         });
-        snapshot.servers = Arc::new(states.collect());
+        let states = states.collect();
+        snapshot.set_servers(states);
     }
 }
 
 /// How many probes may be in flight with so many descriptors.
-fn places(descriptors: Option<u64>) -> usize {
-    let Some(descriptors) = descriptors.and_then(|n| usize::try_from(n).ok()) else { return MOST_PLACES };
+fn places(descriptors: usize) -> usize {
     let left = descriptors.saturating_sub(OTHERS + (descriptors / 2).min(512));
     (left / DESCRIPTORS).clamp(1, MOST_PLACES)
+}
+
+/// How many may wait for probes: a quarter of those who may be connected, so that they keep nobody out.
+fn seats(descriptors: usize) -> usize {
+    (descriptors / 8).clamp(1, MOST_SEATS)
 }
 
 #[cfg(test)]
@@ -315,9 +331,7 @@ mod tests {
 
     #[test]
     fn probes_leave_descriptors_for_everything_else() {
-        assert_eq!(
-            (places(None), places(Some(1 << 20)), places(Some(4096)), places(Some(1024)), places(Some(256)), places(Some(64))),
-            (256, 256, 256, 56, 8, 1)
-        );
+        assert_eq!([usize::MAX, 1 << 20, 4096, 1024, 256, 64].map(places), [256, 256, 256, 56, 8, 1]);
+        assert_eq!([usize::MAX, 1024, 256, 4].map(seats), [128, 128, 32, 1]);
     }
 }

@@ -1,9 +1,12 @@
-//! The single writer: every change of what is known goes through here, and everybody reads the
-//! snapshot that was published last.
+//! The single writer: every change of what is known goes through here, and everybody reads snapshots,
+//! each of which is what was known at one moment.
+//!
+//! A snapshot is made when somebody looks, and shared until something changes: of a thousand servers
+//! sixty change in a second, and nobody looks at most of that. What nobody holds is changed in place.
 
 use std::sync::Arc;
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
 use super::keeper::{Keeper, Kept};
@@ -11,17 +14,23 @@ use crate::judge::Accepted;
 use crate::ledger::{AcceptError, Record, ServerState, Snapshot};
 use crate::words::{Moment, ServerName};
 
-/// Publishes snapshots.
+/// Knows everything, and hands out snapshots.
 #[derive(Debug, Default)]
 pub struct Hub {
-    published: RwLock<Arc<Snapshot>>,
-    /// Held while a new snapshot is made, so that no change is lost; never while one is read.
-    writing: Mutex<()>,
+    /// Never locked for longer than one probe's outcome takes to be counted.
+    inner: Mutex<Inner>,
     resumed: Notify,
     /// Counts the changes of what is known of servers.
     revision: watch::Sender<u64>,
     /// Where accepted schemas and histories are kept over restarts.
     keeper: Option<Keeper>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    known: Snapshot,
+    /// The same, if somebody has looked since the last change.
+    shared: Option<Arc<Snapshot>>,
 }
 
 impl Hub {
@@ -36,20 +45,15 @@ impl Hub {
     pub fn new(mut servers: Vec<ServerState>) -> Hub {
         servers.sort_by(|a, b| a.name.cmp(&b.name));
         let servers = Arc::new(servers.into_iter().map(Arc::new).collect());
-        let snapshot = Snapshot { servers, ..Snapshot::default() };
-        Hub {
-            published: RwLock::new(Arc::new(snapshot)),
-            writing: Mutex::new(()),
-            resumed: Notify::new(),
-            revision: watch::Sender::new(0),
-            keeper: None,
-        }
+        let known = Snapshot { servers, ..Snapshot::default() };
+        Hub { inner: Mutex::new(Inner { known, shared: None }), resumed: Notify::new(), revision: watch::Sender::new(0), keeper: None }
     }
 
     /// What is known now. Cheap; never waits for a probe.
     #[must_use]
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        Arc::clone(&self.published.read())
+        let Inner { known, shared } = &mut *self.inner.lock();
+        Arc::clone(shared.get_or_insert_with(|| Arc::new(known.clone())))
     }
 
     /// How often what is known of servers has changed.
@@ -64,21 +68,21 @@ impl Hub {
         self.revision.subscribe()
     }
 
-    /// Changes what is known, and publishes it.
+    /// Changes what is known. Who looks sees all of the change or nothing of it.
     pub fn update<R>(&self, change: impl FnOnce(&mut Snapshot) -> R) -> R {
-        let _writing = self.writing.lock();
-        let mut next = Snapshot::clone(&self.published.read());
-        let before = Arc::clone(&next.servers);
-        let result = change(&mut next);
-        let is_other = !Arc::ptr_eq(&before, &next.servers);
-        *self.published.write() = Arc::new(next);
-        if is_other {
-            self.revision.send_modify(|revision| *revision += 1);
+        let (result, revision) = {
+            let mut inner = self.inner.lock();
+            inner.shared = None;
+            let result = change(&mut inner.known);
+            (result, inner.known.revision)
+        };
+        if self.revision() != revision {
+            self.revision.send_replace(revision);
         }
         result
     }
 
-    /// Changes what is known of one server, and publishes it; `None` if there is no such server.
+    /// Changes what is known of one server; `None` if there is no such server.
     pub fn update_server<R>(&self, name: &ServerName, change: impl FnOnce(&mut ServerState) -> R) -> Option<R> {
         self.update(|snapshot| {
             let state = snapshot.server_mut(name.as_str())?;

@@ -139,7 +139,12 @@ impl Watcher {
         loop {
             let left = due.saturating_sub(clock::up());
             if left.is_zero() {
-                return if *self.stop.borrow() { Woken::Stopped } else { Woken::Due(expected) };
+                // What is to be watched now comes before what was due.
+                return match (*self.stop.borrow(), self.orders.has_changed()) {
+                    (true, _) | (_, Err(_)) => Woken::Stopped,
+                    (false, Ok(true)) => Woken::Ordered,
+                    (false, Ok(false)) => Woken::Due(expected),
+                };
             }
             if held && !self.is_held() {
                 return Woken::Resumed;
@@ -209,7 +214,7 @@ impl Watcher {
         let now = clock::now();
         let Outcome { report, listed, recording } = made.outcome;
         let report = Arc::new(report);
-        let overlaps = grid.between(made.served, now.up);
+        let overlaps = grid.between(made.served.max(made.earliest), now.up);
         let recorded = self.fleet.hub.update(|snapshot| {
             snapshot.sidecar.in_flight -= 1;
             if *self.stop.borrow() {

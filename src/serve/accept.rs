@@ -1,4 +1,4 @@
-//! Which format a scraper asks for (RFC 9110, 12.5.1).
+//! Which format a scraper asks for (RFC 9110, 12.5.1), and whether packed (12.5.3).
 
 use crate::show::exposition::Format;
 
@@ -22,6 +22,23 @@ pub fn format<'a>(fields: impl IntoIterator<Item = &'a str>) -> Format {
     }
     let text = text.into_iter().flatten().next().unwrap_or_default();
     if open_metrics > 0.0 && open_metrics >= text { Format::OpenMetrics } else { Format::Text }
+}
+
+/// Whether to pack the answer to a request with these `Accept-Encoding` fields with gzip: where it is
+/// allowed, and preferred no less than to leave it as it is.
+#[must_use]
+pub fn gzip<'a>(fields: impl IntoIterator<Item = &'a str>) -> bool {
+    let [mut named, mut any, mut unpacked] = [None; 3];
+    for range in fields.into_iter().flat_map(|field| field.split(',')).map(Range::parse) {
+        match range.media.as_str() {
+            "gzip" | "x-gzip" => raise(&mut named, range.quality),
+            "*" => raise(&mut any, range.quality),
+            "identity" => raise(&mut unpacked, range.quality),
+            _ => {}
+        }
+    }
+    let packed = named.or(any).unwrap_or_default();
+    packed > 0.0 && packed >= unpacked.unwrap_or_default()
 }
 
 fn raise(quality: &mut Option<f64>, to: f64) {
@@ -74,6 +91,17 @@ mod tests {
             assert_eq!(chosen(accept), Format::OpenMetrics, "{accept}");
         }
         assert_eq!(format(["text/plain;q=0.1", "application/openmetrics-text"]), Format::OpenMetrics);
+    }
+
+    #[test]
+    fn what_is_packed_is_for_who_can_unpack_it() {
+        for accept in ["gzip", "GZIP", "x-gzip", "gzip, deflate, br", "deflate;q=0.5, gzip;q=0.1", "*", "identity;q=0.5, gzip", "br, *;q=0.1"] {
+            assert!(gzip([accept]), "{accept}");
+        }
+        for accept in ["", "identity", "deflate, br", "gzip;q=0", "gzip;q=0, *", "*;q=0", "gzip;q=0.5, identity", "gzip;q=x", "gzippy"] {
+            assert!(!gzip([accept]), "{accept}");
+        }
+        assert!(gzip(["br", "gzip"]) && !gzip([]));
     }
 
     #[test]

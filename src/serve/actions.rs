@@ -1,8 +1,10 @@
 //! What may be done over HTTP, and not only seen: off unless it was asked for, since a probe that was
 //! stopped for doing harm would do it again.
 
+use std::net::IpAddr;
+
 use axum::http::HeaderMap;
-use axum::http::header::ORIGIN;
+use axum::http::header::{HOST, ORIGIN};
 
 /// Where a server is resumed; its name follows.
 pub(super) const RESUME: &str = "/-/resume/";
@@ -50,6 +52,31 @@ impl Actions {
     }
 }
 
+impl Actions {
+    /// Lets a request with these headers see what is private: what a server is sent and writes.
+    ///
+    /// # Errors
+    ///
+    /// Why not.
+    pub(super) fn permit_private(self, headers: &HeaderMap) -> Result<(), &'static str> {
+        self.permit(headers)?;
+        // A page of somebody else's whose name was made to point here is of the same origin to a browser,
+        // and may read the answer. It cannot give another name than its own.
+        let host = headers.get(HOST).map(|host| host.to_str().unwrap_or("?"));
+        if host.is_none_or(is_loopback) { Ok(()) } else { Err("this is told to who asks 127.0.0.1, [::1] or localhost, by that name\n") }
+    }
+}
+
+/// Whether a `Host` field names this machine's own loopback.
+fn is_loopback(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
+        Some(_) | None => host,
+    };
+    let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    name.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.to_canonical().is_loopback())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,5 +89,18 @@ mod tests {
         assert_eq!(Actions::new(true, true).permit(&none), Ok(()));
         let page = [(ORIGIN, "http://localhost:10779".parse().unwrap())].into_iter().collect();
         assert!(Actions::On.permit(&page).is_err());
+    }
+
+    #[test]
+    fn what_is_private_is_told_to_no_page_under_any_name() {
+        let told = |host: &str| Actions::On.permit_private(&[(HOST, host.parse().unwrap())].into_iter().collect()).is_ok();
+        for host in ["127.0.0.1", "127.0.0.1:10779", "localhost:1", "LocalHost", "[::1]", "[::1]:80", "127.1.2.3:9"] {
+            assert!(told(host), "{host}");
+        }
+        for host in ["evil.example", "evil.example:10779", "127.0.0.1.evil.example:10779", "10.0.0.1", "", "[::2]:1", "localhost.evil:1"] {
+            assert!(!told(host), "{host}");
+        }
+        assert!(Actions::On.permit_private(&HeaderMap::new()).is_ok(), "HTTP/1.0, no browser");
+        assert!(Actions::Off.permit_private(&HeaderMap::new()).is_err());
     }
 }

@@ -8,6 +8,7 @@ mod connection;
 mod events;
 pub mod listen;
 mod metrics_body;
+mod on_demand;
 pub mod own;
 mod pages;
 pub mod routes;

@@ -1,4 +1,4 @@
-//! What is answered, all from the last snapshot:
+//! What is answered, all but `/probe` from the last snapshot:
 //!
 //! | path | answer |
 //! |---|---|
@@ -7,8 +7,9 @@
 //! | `/health/NAME` | the same for one server; 404 if there is none of this name |
 //! | `/livez` | 200 while the scheduler's loop goes round, or else 503; says nothing of the servers |
 //! | `/readyz` | 200 once every server has been probed, or else 503 |
-//! | `/metrics` | Prometheus text 0.0.4, or OpenMetrics 1.0.0 |
 //! | `/events` | tells a page that it is out of date, as server-sent events |
+//! | `/metrics` | Prometheus text 0.0.4, or OpenMetrics 1.0.0; packed with gzip where that is asked for |
+//! | `/probe?target=NAME` | one server's series after a probe now; `&debug=true` |
 //! | `/api/v1/servers`, `/api/v1/servers/NAME` | verdicts; the last report, without what is private |
 //! | `/api/v1/servers/NAME/history` | what its probes came to |
 //! | `/badge/NAME.svg`, `/badge/NAME.json` | a badge, as a picture and for shields.io |
@@ -27,7 +28,8 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{Query, Request, State};
 use axum::http::header::{
-    ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, RETRY_AFTER, VARY, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT, ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, RETRY_AFTER, VARY,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::{Next, from_fn};
@@ -39,7 +41,7 @@ use tower_http::set_header::SetResponseHeaderLayer;
 
 use super::actions::{self, Actions};
 use super::own::Own;
-use super::{accept, badges, events, metrics_body, pages};
+use super::{accept, badges, events, metrics_body, on_demand, pages};
 use crate::running::Fleet;
 use crate::running::hub::Hub;
 use crate::running::reload::Reloader;
@@ -53,7 +55,7 @@ const TICK_OVERDUE: Duration = Duration::from_secs(10);
 /// What is allowed on a path that says nothing of it.
 const VIEW: &str = "GET,HEAD";
 
-const TEXT: &str = "text/plain; charset=utf-8";
+pub(super) const TEXT: &str = "text/plain; charset=utf-8";
 
 /// Where the answers come from.
 #[derive(Clone)]
@@ -89,6 +91,7 @@ pub fn routes(sources: Sources) -> Router {
         .route("/livez", get(livez))
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics))
+        .route("/probe", get(on_demand::probe))
         .route("/api/v1/servers", get(api_servers))
         .route("/api/v1/servers/{name}", get(api_server))
         .route("/-/reload", post(reload))
@@ -195,8 +198,13 @@ async fn readyz(State(sources): State<Sources>) -> Response {
 async fn metrics(State(sources): State<Sources>, headers: HeaderMap) -> Response {
     let format = accept::format(headers.get_all(ACCEPT).iter().filter_map(|field| field.to_str().ok()));
     let scrape = Scrape::new(sources.hub.snapshot(), (sources.now)(), sources.own.gather(), format);
-    let headers = [(CONTENT_TYPE, format.content_type()), (VARY, "Accept")];
-    (headers, metrics_body::body(scrape)).into_response()
+    let gzip = accept::gzip(headers.get_all(ACCEPT_ENCODING).iter().filter_map(|field| field.to_str().ok()));
+    let headers = [(CONTENT_TYPE, format.content_type()), (VARY, "Accept, Accept-Encoding")];
+    let mut response = (headers, metrics_body::body(scrape, gzip)).into_response();
+    if gzip {
+        response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    response
 }
 
 async fn resume(State(sources): State<Sources>, uri: Uri, headers: HeaderMap) -> Response {
@@ -239,18 +247,23 @@ async fn reload(State(sources): State<Sources>, headers: HeaderMap) -> Response 
 }
 
 async fn unknown() -> Response {
-    plain(StatusCode::NOT_FOUND, "nothing is here; there are /health, /health/NAME, /livez, /readyz, /metrics and /\n")
+    plain(StatusCode::NOT_FOUND, "nothing is here; there are /health, /health/NAME, /livez, /readyz, /metrics, /probe?target=NAME and /\n")
 }
 
 /// The pairs of a query, in order, the same name as often as it stands there.
-type Pairs = Vec<(String, String)>;
+pub(super) type Pairs = Vec<(String, String)>;
+
+/// Whether a switch is on that has this value.
+pub(super) fn is_set(value: &str) -> bool {
+    !matches!(value, "0" | "false" | "no")
+}
 
 /// What a query asks for. What it does not know it passes over: monitors add what they like.
 fn question(query: Pairs) -> Question {
     let mut question = Question::default();
     for (name, value) in query {
         match name.as_str() {
-            "verbose" => question.verbose = !matches!(value.as_str(), "0" | "false" | "no"),
+            "verbose" => question.verbose = is_set(&value),
             "format" => question.text = value == "text",
             "exclude" => question.exclude.push(value),
             _ => {}
@@ -268,7 +281,7 @@ fn answered(answer: Answer) -> Response {
     response
 }
 
-fn again_later(why: String) -> Response {
+pub(super) fn again_later(why: String) -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, [(CONTENT_TYPE, TEXT), (RETRY_AFTER, "1")], why).into_response()
 }
 

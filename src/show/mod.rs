@@ -14,6 +14,7 @@ pub mod human;
 pub mod junit;
 pub mod metrics;
 pub mod nagios;
+pub mod on_demand;
 pub mod page;
 pub mod progress;
 pub mod scrape;

@@ -177,13 +177,20 @@ impl Serving {
 
     /// The status and the body of the answer to `method` `path`.
     pub fn ask(&self, method: &str, path: &str) -> (u16, String) {
-        let Ok(mut stream) = TcpStream::connect(("127.0.0.1", self.port)) else { return (0, String::new()) };
+        let (status, _, body) = self.exchange(&format!("{method} {path} HTTP/1.0\r\n\r\n"));
+        (status, body)
+    }
+
+    /// The status, the head and the body of the answer to these bytes.
+    pub fn exchange(&self, request: &str) -> (u16, String, String) {
+        let Ok(mut stream) = TcpStream::connect(("127.0.0.1", self.port)) else { return (0, String::new(), String::new()) };
         let _ = stream.set_read_timeout(Some(LONG));
-        let _ = write!(stream, "{method} {path} HTTP/1.0\r\n\r\n");
+        let _ = stream.write_all(request.as_bytes());
         let mut answer = String::new();
         let _ = stream.read_to_string(&mut answer);
         let status = answer.get(9..12).and_then(|s| s.parse().ok()).unwrap_or(0);
-        (status, answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default())
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_default();
+        (status, head.to_owned(), body.to_owned())
     }
 
     /// The value of a series, as /metrics has it.
@@ -225,6 +232,7 @@ pub fn signal(pid: u32, name: &str) {
     let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
     let signal = match name {
         "TERM" => rustix::process::Signal::TERM,
+        "HUP" => rustix::process::Signal::HUP,
         "INT" => rustix::process::Signal::INT,
         "KILL" => rustix::process::Signal::KILL,
         "STOP" => rustix::process::Signal::STOP,

@@ -153,7 +153,7 @@ pub(crate) fn apply(state: &mut ServerState, kind: Kind, n: u64, of: u64, seed: 
         findings,
         ..report
     };
-    state.apply(Fact { report: Arc::new(report), at, listed: None, next_in: INTERVAL, backoff: Duration::ZERO });
+    state.apply(Fact { report: Arc::new(report), at, listed: None });
 }
 
 fn finding(code: &'static str, severity: Severity, phase: Phase, message: &str) -> Finding {

@@ -16,13 +16,21 @@ use stdiowatch::serve::routes::{Sources, routes, with_manners};
 fn main() {
     let args: Vec<String> = std::env::args().collect();
     let now = clock::now();
-    let hub = Arc::new(Hub::new(made_up::servers(args[2].parse().unwrap(), now), None));
+    let hub = Arc::new(Hub::new(made_up::servers(args[2].parse().unwrap(), now)));
     hub.update(|snapshot| {
         snapshot.sidecar.started = now;
         snapshot.sidecar.first_round_done = true;
     });
     let show_private = args.get(3).is_some_and(|word| word == "private");
-    let sources = Sources { hub: Arc::clone(&hub), own: Arc::new(Own::new(now).unwrap()), now: clock::now, actions: Actions::Off, show_private };
+    let sources = Sources {
+        hub: Arc::clone(&hub),
+        own: Arc::new(Own::new(now).unwrap()),
+        now: clock::now,
+        actions: Actions::Off,
+        fleet: None,
+        reloader: None,
+        show_private,
+    };
     let flip = axum::Router::new().route("/-/flip", axum::routing::post(move || async move { flip(&hub) }));
     let listener = bind(&args[1]).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -69,6 +69,7 @@ def main():
         checkers(check, port)
         blackbox(check, ends, folder, base)
         prometheus(check, ends, folder, port)
+        on_demand(check, ends, folder, port)
 
         check("a probe is running", until(30, lambda: "" if in_flight(base) else "none in 30 s"))
         begin = time.monotonic()
@@ -251,6 +252,42 @@ def prometheus(check, ends, folder, port):
 
     for path in sorted((TOP / "dashboards").glob("*.json")):
         dashboard(check, api, path, begin + DATA)
+
+
+def on_demand(check, ends, folder, port):
+    """The configuration of docs/on-demand.md, for the demo's servers."""
+    example = re.search(r"```yaml\n(.*?)```", (TOP / "docs/on-demand.md").read_text(), re.S)[1]
+    for there, here in [("[files, github]", "[sound, banner, mute, nobody]"), ("127.0.0.1:10779", f"127.0.0.1:{port}"), ("60s", "6s"), ("30s", "2s")]:
+        check.equal(f"on-demand.md has {there}", example.count(there), 1)
+        example = example.replace(there, here)
+    config, own = folder / "on-demand.yml", free_port()
+    config.write_text(example)
+    start(
+        ends,
+        folder / "on-demand.log",
+        ["prometheus", f"--config.file={config}", f"--web.listen-address=127.0.0.1:{own}", f"--storage.tsdb.path={folder / 'on-demand'}"],
+    )
+
+    def wrong_value(query, wanted):
+        body = get(f"http://127.0.0.1:{own}/api/v1/query?{urllib.parse.urlencode({'query': query})}")[2]
+        try:
+            got = [series["value"][1] for series in json.loads(body)["data"]["result"]]
+        except (ValueError, KeyError):
+            return body
+        return "" if got == [wanted] else f"{query}: {got}"
+
+    for query, wanted in [
+        ('up{instance="sound"}', "1"),
+        ('probe_success{instance="sound"}', "1"),
+        ('stdiowatch_up{instance="sound", server="sound"}', "1"),
+        ('probe_success{instance="banner"}', "0"),
+        # It answers nothing for longer than is waited for: that says nothing of stdiowatch.
+        ('up{instance="mute"}', "1"),
+        ('probe_success{instance="mute"}', "0"),
+        ('stdiowatch_on_demand{instance="mute", answer="late"}', "1"),
+        ('up{instance="nobody"}', "0"),
+    ]:
+        check(f"Prometheus, on demand: {query} is {wanted}", until(30, lambda: wrong_value(query, wanted)))
 
 
 def dashboard(check, api, path, deadline):

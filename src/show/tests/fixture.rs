@@ -169,5 +169,5 @@ pub(super) fn snapshot(servers: Vec<ServerState>) -> Arc<Snapshot> {
         kept: true,
         keep_failures: 0,
     };
-    Arc::new(Snapshot { servers: Arc::new(servers), sidecar })
+    Arc::new(Snapshot { servers: Arc::new(servers), sidecar, revision: 0 })
 }

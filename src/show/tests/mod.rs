@@ -6,5 +6,6 @@ mod human;
 mod junit;
 mod metrics;
 mod nagios;
+mod on_demand;
 mod page;
 mod parser;
