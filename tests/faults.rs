@@ -131,6 +131,9 @@ impl Case {
     fn hold(&self, output: &Output, wrong: &mut Vec<String>) {
         let text = String::from_utf8_lossy(&output.stdout);
         let report = serde_json::from_str::<Value>(&text).unwrap_or_default()["servers"][0].take();
+        if let Some(c) = text.chars().find(|c| c.is_control() && *c != '\n') {
+            wrong.push(format!("{c:?} stands in the report as it is"));
+        }
         if report.is_null() {
             wrong.push(format!("no report: {}; {:?}", output.status, String::from_utf8_lossy(&output.stderr)));
             return;
@@ -214,6 +217,8 @@ fn hold_always(report: &Value, status: Option<i32>, wrong: &mut Vec<String>) {
     }
     if let Some((place, text)) = strings(report)
         .into_iter()
+        // What is listed is there as it is, for `diff`; the text of the report shows it escaped.
+        .filter(|(place, _)| !place.starts_with("/schema/items/"))
         .find(|(place, text)| text.chars().any(|c| c.is_control() && !(place == "/stderr_tail" && matches!(c, '\n' | '\t'))))
     {
         let shown: String = text.escape_debug().take(80).collect();

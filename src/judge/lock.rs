@@ -5,7 +5,7 @@
 //! do not have it. The same text, with one server, is what `serve` keeps in its state directory.
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use serde::Serialize;
 use serde_json::json;
@@ -15,7 +15,7 @@ use super::report::ServerIdentity;
 use crate::protocol::Era;
 use crate::protocol::json::{Doc, JsonError, Kind, Value, write_pretty};
 use crate::protocol::mcp::{Item, ListKind, read_item};
-use crate::words::{ServerName, printable};
+use crate::words::{ServerName, is_printable, printable};
 
 /// What this version writes, and reads.
 const FORMAT: i64 = 1;
@@ -63,7 +63,7 @@ impl LockFile {
     #[must_use]
     pub fn to_text(&self) -> String {
         let servers: Vec<String> = self.servers.iter().map(|(name, listing)| format!("{}:{}", json!(name.as_str()), entry(listing))).collect();
-        let compact = format!(r#"{{"format":{FORMAT},"servers":{{{}}}}}"#, servers.join(","));
+        let compact = visible(&format!(r#"{{"format":{FORMAT},"servers":{{{}}}}}"#, servers.join(",")));
         let mut text = Vec::with_capacity(compact.len() * 2);
         match Doc::parse(compact.as_bytes()) {
             Ok(doc) => write_pretty(doc.root(), 0, &mut text),
@@ -124,8 +124,24 @@ impl Listing {
     /// The lists with their items as compact JSON, as a lock file has them: `{"tools":{NAME: ITEM}}`.
     #[must_use]
     pub fn lists_json(&self) -> String {
-        format!("{{{}}}", lists(self))
+        visible(&format!("{{{}}}", lists(self)))
     }
+}
+
+/// The same JSON with an escape for each character that does not show as itself: what is reviewed must
+/// look like what it is. It is read as the same text, so digests do not notice.
+fn visible(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        if is_printable(c) {
+            text.push(c);
+        } else {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(text, "\\u{unit:04x}");
+            }
+        }
+    }
+    text
 }
 
 fn entry(listing: &Listing) -> String {

@@ -231,11 +231,12 @@ pub struct Reference<'r> {
 }
 
 impl Report {
-    /// Adds the items that were listed, masked; not those that are so deep that a reader of the report
-    /// might refuse it.
+    /// Adds the items that were listed, masked; not those for which a reader might refuse the report: too
+    /// deep, or with a number or a string in them that not everybody reads.
     pub fn add_items(&mut self, listing: &Listing, redactor: &Redactor) {
         let text = redactor.redact_str(&listing.lists_json()).into_owned();
-        let is_readable = Doc::parse(text.as_bytes()).is_ok_and(|doc| doc.oddities.depth <= MAX_ITEM_DEPTH);
+        let is_shallow = Doc::parse(text.as_bytes()).is_ok_and(|doc| doc.oddities.depth <= MAX_ITEM_DEPTH);
+        let is_readable = is_shallow && serde_json::from_str::<serde_json::Value>(&text).is_ok();
         if let (Some(schema), true) = (&mut self.schema, is_readable) {
             schema.items = RawValue::from_string(text).ok();
         }

@@ -89,6 +89,15 @@ fn what_was_written_is_read_again() {
 }
 
 #[test]
+fn nothing_in_the_file_is_invisible_or_out_of_its_place() {
+    let hidden = r#"{"name":"h","description":"safe\u202e\u200b\u0085\ud83d\ude00\udb40\udc41","inputSchema":{}}"#;
+    let lock = lock(&[("a", listing(&[hidden]))]);
+    let text = lock.to_text();
+    assert!(text.contains(r#""safe\u202e\u200b\u0085😀\udb40\udc41""#), "{text}");
+    assert_eq!(LockFile::parse(text.as_bytes()).unwrap().servers[&ServerName::new("a").unwrap()].digest, listing(&[hidden]).digest);
+}
+
+#[test]
 fn the_order_of_the_items_makes_no_difference() {
     assert_eq!(lock(&[("a", listing(&[ECHO, ADD]))]).to_text(), lock(&[("a", listing(&[ADD, ECHO]))]).to_text());
 }

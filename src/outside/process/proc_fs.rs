@@ -230,7 +230,7 @@ mod tests {
         assert!(peak > 100_000 && threads >= 1);
         assert!(everyone().iter().any(|other| other.pid == me));
         let (resident, share) = (resident(me).unwrap(), proportional(me).unwrap());
-        assert!(share > 100_000 && share <= peak && resident <= peak * 2, "{share} {resident} {peak}");
+        assert!(share > 100_000 && share <= peak * 2 && resident <= peak * 2, "{share} {resident} {peak}");
         assert_eq!(env_of(me, "NO_SUCH_NAME"), None);
         let path = std::env::var("PATH").ok();
         assert_eq!(env_of(me, "PATH"), path);
