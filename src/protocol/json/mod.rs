@@ -152,8 +152,8 @@ pub struct Value<'d> {
 }
 
 impl<'d> Value<'d> {
-    fn node(self) -> Node {
-        self.doc.nodes[self.index as usize]
+    fn node(self) -> &'d Node {
+        &self.doc.nodes[self.index as usize]
     }
 
     /// What it is.
@@ -241,11 +241,13 @@ impl<'d> Value<'d> {
 
     /// Whether it is a string that means `text`.
     #[must_use]
+    #[inline]
     pub fn means(self, text: &str) -> bool {
         let node = self.node();
         match node.spelling {
-            _ if node.kind != Kind::String => false,
-            Spelling::Plain | Spelling::Wide => self.quoted() == text.as_bytes(),
+            // With two quotes.
+            Spelling::Plain | Spelling::Wide if (node.end - node.start) as usize != text.len() + 2 => false,
+            Spelling::Plain | Spelling::Wide => node.kind == Kind::String && self.quoted() == text.as_bytes(),
             Spelling::Escaped => text::lossy(self.raw()) == text,
         }
     }
