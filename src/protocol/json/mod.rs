@@ -182,6 +182,18 @@ impl<'d> Value<'d> {
         }
     }
 
+    /// The bytes of its [text](Value::text), for comparisons with what is UTF-8; those that are none stay as
+    /// they are where nothing is escaped.
+    #[must_use]
+    pub fn text_bytes(self) -> Option<Cow<'d, [u8]>> {
+        let node = self.node();
+        match node.spelling {
+            _ if node.kind != Kind::String => None,
+            Spelling::Plain | Spelling::Wide => Some(Cow::Borrowed(self.quoted())),
+            Spelling::Escaped => Some(Cow::Owned(text::lossy(self.raw()).into_owned().into_bytes())),
+        }
+    }
+
     /// Its value if it is an integer that fits (`1.0` is none: JSON-RPC ids are compared as written).
     #[must_use]
     pub fn integer(self) -> Option<i64> {
@@ -247,7 +259,11 @@ impl<'d> Value<'d> {
         match node.spelling {
             // With two quotes.
             Spelling::Plain | Spelling::Wide if (node.end - node.start) as usize != text.len() + 2 => false,
-            Spelling::Plain | Spelling::Wide => node.kind == Kind::String && self.quoted() == text.as_bytes(),
+            Spelling::Plain | Spelling::Wide => {
+                // The first byte nearly always tells, and costs less than a comparison of all.
+                let (quoted, text) = (self.quoted(), text.as_bytes());
+                quoted.first() == text.first() && quoted == text && node.kind == Kind::String
+            }
             Spelling::Escaped => text::lossy(self.raw()) == text,
         }
     }

@@ -131,7 +131,7 @@ impl<'d> Walk<'_, '_, 'd> {
             return;
         }
         for (key, value) in schema.members() {
-            let Some(keyword) = keyword(&key.text().unwrap_or_default()) else { continue };
+            let Some(keyword) = keyword(&key.text_bytes().unwrap_or_default()) else { continue };
             if let Some(wanted) = wrong_type(keyword, value) {
                 self.invalid(place, Some(Step::Key(key)), wanted);
                 continue;
@@ -227,51 +227,51 @@ enum Keyword {
 
 /// What the keyword `key` holds; `None` if it is none, or may hold anything. By its length first, so that
 /// most keys are compared with a few words, and not with forty.
-fn keyword(key: &str) -> Option<Keyword> {
+fn keyword(key: &[u8]) -> Option<Keyword> {
     Some(match key.len() {
-        2 if key == "if" => Keyword::Schema,
+        2 if key == b"if" => Keyword::Schema,
         3 => match key {
-            "$id" => Keyword::Text,
-            "not" => Keyword::Schema,
+            b"$id" => Keyword::Text,
+            b"not" => Keyword::Schema,
             _ => return None,
         },
         4 => match key {
-            "type" => Keyword::Type,
-            "enum" => Keyword::Array,
-            "$ref" => Keyword::Reference,
-            "then" | "else" => Keyword::Schema,
+            b"type" => Keyword::Type,
+            b"enum" => Keyword::Array,
+            b"$ref" => Keyword::Reference,
+            b"then" | b"else" => Keyword::Schema,
             _ => return None,
         },
         5 => match key {
-            "items" => Keyword::Items,
-            "title" => Keyword::Text,
-            "$defs" => Keyword::Schemas,
-            "anyOf" | "oneOf" | "allOf" => Keyword::SchemaList,
+            b"items" => Keyword::Items,
+            b"title" => Keyword::Text,
+            b"$defs" => Keyword::Schemas,
+            b"anyOf" | b"oneOf" | b"allOf" => Keyword::SchemaList,
             _ => return None,
         },
-        6 if key == "format" => Keyword::Text,
+        6 if key == b"format" => Keyword::Text,
         7 => match key {
-            "minimum" | "maximum" => Keyword::Number,
-            "pattern" | "$schema" | "$anchor" => Keyword::Text,
+            b"minimum" | b"maximum" => Keyword::Number,
+            b"pattern" | b"$schema" | b"$anchor" => Keyword::Text,
             _ => return None,
         },
         8 => match key {
-            "required" => Keyword::Strings,
-            "minItems" | "maxItems" => Keyword::Count,
-            "examples" => Keyword::Array,
-            "contains" => Keyword::Schema,
+            b"required" => Keyword::Strings,
+            b"minItems" | b"maxItems" => Keyword::Count,
+            b"examples" => Keyword::Array,
+            b"contains" => Keyword::Schema,
             _ => return None,
         },
-        9 if key == "minLength" || key == "maxLength" => Keyword::Count,
+        9 if key == b"minLength" || key == b"maxLength" => Keyword::Count,
         10 => match key {
-            "properties" => Keyword::Schemas,
-            "multipleOf" => Keyword::Number,
+            b"properties" => Keyword::Schemas,
+            b"multipleOf" => Keyword::Number,
             _ => return None,
         },
         11 => match key {
-            "description" => Keyword::Text,
-            "definitions" => Keyword::Schemas,
-            "prefixItems" => Keyword::SchemaList,
+            b"description" => Keyword::Text,
+            b"definitions" => Keyword::Schemas,
+            b"prefixItems" => Keyword::SchemaList,
             _ => return None,
         },
         13.. => return long_keyword(key),
@@ -279,11 +279,11 @@ fn keyword(key: &str) -> Option<Keyword> {
     })
 }
 
-fn long_keyword(key: &str) -> Option<Keyword> {
+fn long_keyword(key: &[u8]) -> Option<Keyword> {
     Some(match key {
-        "minProperties" | "maxProperties" => Keyword::Count,
-        "dependentSchemas" | "patternProperties" => Keyword::Schemas,
-        "propertyNames" | "additionalItems" | "unevaluatedItems" | "additionalProperties" | "unevaluatedProperties" => Keyword::Schema,
+        b"minProperties" | b"maxProperties" => Keyword::Count,
+        b"dependentSchemas" | b"patternProperties" => Keyword::Schemas,
+        b"propertyNames" | b"additionalItems" | b"unevaluatedItems" | b"additionalProperties" | b"unevaluatedProperties" => Keyword::Schema,
         _ => return None,
     })
 }
@@ -307,8 +307,9 @@ fn wrong_type(keyword: Keyword, value: Value<'_>) -> Option<&'static str> {
 }
 
 fn is_type(value: Value<'_>) -> bool {
-    const TYPES: [&str; 7] = ["null", "boolean", "object", "array", "number", "string", "integer"];
-    let is_name = |v: Value<'_>| TYPES.iter().any(|name| v.means(name));
+    let is_name = |v: Value<'_>| {
+        v.text_bytes().is_some_and(|text| matches!(text.as_ref(), b"string" | b"object" | b"number" | b"integer" | b"boolean" | b"array" | b"null"))
+    };
     is_name(value) || (value.kind() == Kind::Array && value.elements().all(is_name))
 }
 
