@@ -919,7 +919,8 @@ fn the_guard_is_out_of_the_way_and_is_replaced() {
         let status = String::from_utf8(read("status")).unwrap();
         let own = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
         let own: u64 = own.trim().trim_end_matches(" kB").parse().unwrap();
-        assert!(own < 1024, "{own} kB");
+        // Most of it is what the loader relocates, which in a debug build is some 0.6 MiB and grows with it.
+        assert!(own < 1280, "{own} kB");
         // It dies; the next launch replaces it.
         let pid = rustix::process::Pid::from_raw(i32::try_from(guard).unwrap()).unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
