@@ -86,7 +86,7 @@ struct Object {
 
 impl Node {
     /// Whether it is surely written in its canonical form.
-    fn is_as_it_is(self) -> bool {
+    fn is_as_it_is(&self) -> bool {
         match self.kind {
             Kind::Null | Kind::Bool => true,
             Kind::String => self.spelling == Spelling::Plain,
@@ -108,16 +108,16 @@ impl<'d> Writer<'d, '_> {
         self.oddity = Some(self.oddity.map_or(oddity, |before| before.min(oddity)));
     }
 
-    fn node(&self, index: u32) -> Node {
-        self.doc.nodes[index as usize]
+    fn node(&self, index: u32) -> &'d Node {
+        &self.doc.nodes[index as usize]
     }
 
-    fn raw(&self, node: Node) -> &'d [u8] {
+    fn raw(&self, node: &Node) -> &'d [u8] {
         &self.doc.bytes[node.start as usize..node.end as usize]
     }
 
     /// Writes what is no container.
-    fn leaf(&mut self, node: Node) {
+    fn leaf(&mut self, node: &Node) {
         match node.kind {
             Kind::String => self.string(node),
             Kind::Number => {
@@ -235,7 +235,7 @@ impl<'d> Writer<'d, '_> {
 
     /// The first eight bytes of a key, filled up with zeros: what most keys are told apart by, and sorted
     /// as they are.
-    fn first_eight(&self, key: Node) -> u64 {
+    fn first_eight(&self, key: &Node) -> u64 {
         let (from, length) = (key.start as usize + 1, (key.end - key.start - 2).min(8));
         let Some(eight) = self.doc.bytes[from..].first_chunk::<8>() else {
             let mut first = [0; 8];
@@ -247,7 +247,7 @@ impl<'d> Writer<'d, '_> {
     }
 
     /// RFC 8785, section 3.2.2.2.
-    fn string(&mut self, node: Node) {
+    fn string(&mut self, node: &Node) {
         let raw = self.raw(node);
         let as_it_is = match node.spelling {
             Spelling::Plain => true,

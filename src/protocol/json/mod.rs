@@ -159,8 +159,8 @@ pub struct Value<'d> {
 }
 
 impl<'d> Value<'d> {
-    fn node(self) -> Node {
-        self.doc.nodes[self.index as usize]
+    fn node(self) -> &'d Node {
+        &self.doc.nodes[self.index as usize]
     }
 
     /// Which of its document's values it is, in the order they were written, keys counted. What
@@ -205,6 +205,18 @@ impl<'d> Value<'d> {
                 std::str::from_utf8(self.quoted()).map_or_else(|_| Some(text::lossy(self.raw())), |text| Some(text.into()))
             }
             Spelling::Escaped => Some(text::lossy(self.raw())),
+        }
+    }
+
+    /// The bytes of its [text](Value::text), for comparisons with what is UTF-8; those that are none stay as
+    /// they are where nothing is escaped.
+    #[must_use]
+    pub fn text_bytes(self) -> Option<Cow<'d, [u8]>> {
+        let node = self.node();
+        match node.spelling {
+            _ if node.kind != Kind::String => None,
+            Spelling::Plain | Spelling::Wide => Some(Cow::Borrowed(self.quoted())),
+            Spelling::Escaped => Some(Cow::Owned(text::lossy(self.raw()).into_owned().into_bytes())),
         }
     }
 
@@ -278,11 +290,17 @@ impl<'d> Value<'d> {
 
     /// Whether it is a string that means `text`.
     #[must_use]
+    #[inline]
     pub fn means(self, text: &str) -> bool {
         let node = self.node();
         match node.spelling {
-            _ if node.kind != Kind::String => false,
-            Spelling::Plain | Spelling::Wide => self.quoted() == text.as_bytes(),
+            // With two quotes.
+            Spelling::Plain | Spelling::Wide if (node.end - node.start) as usize != text.len() + 2 => false,
+            Spelling::Plain | Spelling::Wide => {
+                // The first byte nearly always tells, and costs less than a comparison of all.
+                let (quoted, text) = (self.quoted(), text.as_bytes());
+                quoted.first() == text.first() && quoted == text && node.kind == Kind::String
+            }
             Spelling::Escaped => text::lossy(self.raw()) == text,
         }
     }

@@ -29,6 +29,8 @@ pub(super) struct Parser<'b> {
     nodes: Vec<Node>,
     /// The containers that are open, outermost first.
     open: Vec<u32>,
+    /// The innermost of them is an object.
+    in_object: bool,
     /// The keys of the object that is being closed: here, so that it is allocated once.
     keys: Vec<&'b [u8]>,
     oddities: Oddities,
@@ -38,7 +40,7 @@ impl<'b> Parser<'b> {
     pub(super) fn new(bytes: &'b [u8]) -> Parser<'b> {
         // A value of few bytes in a line of many: more nodes are made room for when they come.
         let nodes = Vec::with_capacity((bytes.len() / 16).min(1024));
-        Parser { bytes, at: 0, nodes, open: Vec::new(), keys: Vec::new(), oddities: Oddities::default() }
+        Parser { bytes, at: 0, nodes, open: Vec::new(), in_object: false, keys: Vec::new(), oddities: Oddities::default() }
     }
 
     pub(super) fn run(mut self) -> Result<(Doc<'b>, usize), JsonError> {
@@ -53,11 +55,11 @@ impl<'b> Parser<'b> {
             let byte = self.peek().ok_or(JsonError::Incomplete)?;
             expect = match (expect, byte) {
                 (Expect::ElementOrEnd, b']') | (Expect::KeyOrEnd, b'}') => self.close(),
-                (Expect::CommaOrEnd, b']') if self.innermost() == Some(Kind::Array) => self.close(),
-                (Expect::CommaOrEnd, b'}') if self.innermost() == Some(Kind::Object) => self.close(),
+                (Expect::CommaOrEnd, b']') if !self.in_object => self.close(),
+                (Expect::CommaOrEnd, b'}') if self.in_object => self.close(),
                 (Expect::CommaOrEnd, b',') => {
                     self.at += 1;
-                    if self.innermost() == Some(Kind::Object) { Expect::Key } else { Expect::Value }
+                    if self.in_object { Expect::Key } else { Expect::Value }
                 }
                 (Expect::Colon, b':') => {
                     self.at += 1;
@@ -89,10 +91,6 @@ impl<'b> Parser<'b> {
         self.bytes.get(self.at).copied()
     }
 
-    fn innermost(&self) -> Option<Kind> {
-        self.open.last().map(|index| self.nodes[*index as usize].kind)
-    }
-
     fn value(&mut self, byte: u8) -> Result<Expect, JsonError> {
         match byte {
             b'{' => return self.begin(Kind::Object, Expect::KeyOrEnd),
@@ -113,6 +111,7 @@ impl<'b> Parser<'b> {
     fn begin(&mut self, kind: Kind, expect: Expect) -> Result<Expect, JsonError> {
         let index = self.add(kind, self.at, self.at)?;
         self.open.push(index);
+        self.in_object = kind == Kind::Object;
         self.oddities.depth = self.oddities.depth.max(self.open.len());
         self.at += 1;
         Ok(expect)
@@ -130,6 +129,7 @@ impl<'b> Parser<'b> {
                 self.note_duplicate_key(index);
             }
         }
+        self.in_object = self.open.last().is_some_and(|index| self.nodes[*index as usize].kind == Kind::Object);
         Expect::CommaOrEnd
     }
 

@@ -193,13 +193,13 @@ fn check_item(kind: ListKind, item: Value<'_>, n: usize, checker: &mut Checker<'
     if checker.want(Some(item), Kind::Object, "an object", || at("")).is_none() {
         return;
     }
-    let [name, title, description] = item.get_each(["name", "title", "description"]);
+    let [name, title, description, input, output, annotations] =
+        item.get_each(["name", "title", "description", "inputSchema", "outputSchema", "annotations"]);
     checker.want(name, Kind::String, "a string", || at(".name"));
     checker.allow(title, Kind::String, "a string", || at(".title"));
     checker.allow(description, Kind::String, "a string", || at(".description"));
     match kind {
         ListKind::Tools => {
-            let [input, output, annotations] = item.get_each(["inputSchema", "outputSchema", "annotations"]);
             checker.want(input, Kind::Object, "an object", || at(".inputSchema"));
             checker.allow(output, Kind::Object, "an object", || at(".outputSchema"));
             checker.allow(annotations, Kind::Object, "an object", || at(".annotations"));

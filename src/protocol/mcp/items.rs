@@ -1,5 +1,6 @@
 //! The items of a list: their names, their digests.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::protocol::Era;
@@ -86,10 +87,16 @@ pub fn read_item(kind: ListKind, value: Value<'_>) -> Option<Item> {
 /// The digest of all lists together, whatever the order of their items: the SHA-256 of one line an
 /// item, `LIST SHA256\n`, sorted by bytes.
 pub fn set_digest<'i>(items: impl IntoIterator<Item = (ListKind, &'i Item)>) -> Digest {
-    // No list's word begins another's, so this is the order of the lines.
-    let mut lines: Vec<(&str, Digest)> = items.into_iter().map(|(kind, item)| (kind.word(), item.digest)).collect();
-    lines.sort_unstable();
-    let mut text = Vec::with_capacity(lines.len() * 80);
+    let mut digests: BTreeMap<&str, Vec<Digest>> = BTreeMap::new();
+    for (kind, item) in items {
+        digests.entry(kind.word()).or_default().push(item.digest);
+    }
+    // No list's word begins another's, so list by list is the order of the lines.
+    let lines = digests.into_iter().flat_map(|(word, mut digests)| {
+        digests.sort_unstable();
+        digests.into_iter().map(move |digest| (word, digest))
+    });
+    let mut text = Vec::new();
     for (word, digest) in lines {
         text.extend_from_slice(word.as_bytes());
         text.push(b' ');

@@ -131,15 +131,15 @@ impl<'d> Walk<'_, '_, 'd> {
             return;
         }
         for (key, value) in schema.members() {
-            let name = key.text().unwrap_or_default();
-            if let Some(wanted) = wrong_type(&name, value) {
+            let Some(keyword) = keyword(&key.text_bytes().unwrap_or_default()) else { continue };
+            if let Some(wanted) = wrong_type(keyword, value) {
                 self.invalid(place, Some(Step::Key(key)), wanted);
                 continue;
             }
-            if name == "$ref" {
+            if keyword == Keyword::Reference {
                 self.checker.references.extend(value.text().map(Into::into));
             }
-            if let Some(role) = role_of(&name, value) {
+            if let Some(role) = role_of(keyword, value) {
                 self.later(value, role, place, Step::Key(key), depth);
             }
         }
@@ -206,50 +206,121 @@ impl<'d> Walk<'_, '_, 'd> {
     }
 }
 
-/// What the keyword `key` wants, if `value` is not it.
-fn wrong_type(key: &str, value: Value<'_>) -> Option<&'static str> {
-    let kind = value.kind();
-    let strings = |v: Value<'_>| v.kind() == Kind::Array && v.elements().all(|e| e.kind() == Kind::String);
-    let (right, wanted) = match key {
-        "type" => (is_type(value), "a JSON Schema type, or an array of them"),
-        "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => (kind == Kind::Object, "an object"),
-        "required" => (strings(value), "an array of strings"),
-        "enum" | "examples" => (kind == Kind::Array, "an array"),
-        "anyOf" | "oneOf" | "allOf" | "prefixItems" => (kind == Kind::Array && value.elements().next().is_some(), "an array of at least one schema"),
-        "description" | "title" | "$ref" | "$schema" | "$id" | "$anchor" | "pattern" | "format" => (kind == Kind::String, "a string"),
-        "minimum" | "maximum" | "multipleOf" => (kind == Kind::Number, "a number"),
-        "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties" => {
-            (kind == Kind::Number && !value.raw().starts_with(b"-"), "an integer of 0 or more")
-        }
+/// What a keyword holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keyword {
+    Type,
+    /// An object of schemas.
+    Schemas,
+    /// An array of at least one schema.
+    SchemaList,
+    Schema,
+    /// A schema, or an array of them.
+    Items,
+    Strings,
+    Array,
+    Text,
+    Reference,
+    Number,
+    Count,
+}
+
+/// What the keyword `key` holds; `None` if it is none, or may hold anything. By its length first, so that
+/// most keys are compared with a few words, and not with forty.
+fn keyword(key: &[u8]) -> Option<Keyword> {
+    Some(match key.len() {
+        2 if key == b"if" => Keyword::Schema,
+        3 => match key {
+            b"$id" => Keyword::Text,
+            b"not" => Keyword::Schema,
+            _ => return None,
+        },
+        4 => match key {
+            b"type" => Keyword::Type,
+            b"enum" => Keyword::Array,
+            b"$ref" => Keyword::Reference,
+            b"then" | b"else" => Keyword::Schema,
+            _ => return None,
+        },
+        5 => match key {
+            b"items" => Keyword::Items,
+            b"title" => Keyword::Text,
+            b"$defs" => Keyword::Schemas,
+            b"anyOf" | b"oneOf" | b"allOf" => Keyword::SchemaList,
+            _ => return None,
+        },
+        6 if key == b"format" => Keyword::Text,
+        7 => match key {
+            b"minimum" | b"maximum" => Keyword::Number,
+            b"pattern" | b"$schema" | b"$anchor" => Keyword::Text,
+            _ => return None,
+        },
+        8 => match key {
+            b"required" => Keyword::Strings,
+            b"minItems" | b"maxItems" => Keyword::Count,
+            b"examples" => Keyword::Array,
+            b"contains" => Keyword::Schema,
+            _ => return None,
+        },
+        9 if key == b"minLength" || key == b"maxLength" => Keyword::Count,
+        10 => match key {
+            b"properties" => Keyword::Schemas,
+            b"multipleOf" => Keyword::Number,
+            _ => return None,
+        },
+        11 => match key {
+            b"description" => Keyword::Text,
+            b"definitions" => Keyword::Schemas,
+            b"prefixItems" => Keyword::SchemaList,
+            _ => return None,
+        },
+        13.. => return long_keyword(key),
         _ => return None,
+    })
+}
+
+fn long_keyword(key: &[u8]) -> Option<Keyword> {
+    Some(match key {
+        b"minProperties" | b"maxProperties" => Keyword::Count,
+        b"dependentSchemas" | b"patternProperties" => Keyword::Schemas,
+        b"propertyNames" | b"additionalItems" | b"unevaluatedItems" | b"additionalProperties" | b"unevaluatedProperties" => Keyword::Schema,
+        _ => return None,
+    })
+}
+
+/// What should be there, if `value` is not what `keyword` holds.
+fn wrong_type(keyword: Keyword, value: Value<'_>) -> Option<&'static str> {
+    let kind = value.kind();
+    let (right, wanted) = match keyword {
+        Keyword::Type => (is_type(value), "a JSON Schema type, or an array of them"),
+        Keyword::Schemas => (kind == Kind::Object, "an object"),
+        Keyword::Strings => (kind == Kind::Array && value.elements().all(|e| e.kind() == Kind::String), "an array of strings"),
+        Keyword::Array => (kind == Kind::Array, "an array"),
+        Keyword::SchemaList => (kind == Kind::Array && value.elements().next().is_some(), "an array of at least one schema"),
+        Keyword::Text | Keyword::Reference => (kind == Kind::String, "a string"),
+        Keyword::Number => (kind == Kind::Number, "a number"),
+        Keyword::Count => (kind == Kind::Number && !value.raw().starts_with(b"-"), "an integer of 0 or more"),
+        // Looked at as what they are.
+        Keyword::Schema | Keyword::Items => return None,
     };
     (!right).then_some(wanted)
 }
 
 fn is_type(value: Value<'_>) -> bool {
-    const TYPES: [&str; 7] = ["null", "boolean", "object", "array", "number", "string", "integer"];
-    let is_name = |v: Value<'_>| TYPES.iter().any(|name| v.means(name));
+    let is_name = |v: Value<'_>| {
+        v.text_bytes().is_some_and(|text| matches!(text.as_ref(), b"string" | b"object" | b"number" | b"integer" | b"boolean" | b"array" | b"null"))
+    };
     is_name(value) || (value.kind() == Kind::Array && value.elements().all(is_name))
 }
 
-/// Where the keyword `key` holds schemas.
-fn role_of(key: &str, value: Value<'_>) -> Option<Role> {
-    match key {
-        "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => Some(Role::Named),
-        "anyOf" | "oneOf" | "allOf" | "prefixItems" => Some(Role::Several),
-        "items" if value.kind() == Kind::Array => Some(Role::Several),
-        "items"
-        | "additionalProperties"
-        | "additionalItems"
-        | "unevaluatedProperties"
-        | "unevaluatedItems"
-        | "propertyNames"
-        | "contains"
-        | "not"
-        | "if"
-        | "then"
-        | "else" => Some(Role::Schema),
-        _ => None,
+/// Where `keyword` holds schemas.
+fn role_of(keyword: Keyword, value: Value<'_>) -> Option<Role> {
+    match keyword {
+        Keyword::Schemas => Some(Role::Named),
+        Keyword::SchemaList => Some(Role::Several),
+        Keyword::Items if value.kind() == Kind::Array => Some(Role::Several),
+        Keyword::Items | Keyword::Schema => Some(Role::Schema),
+        Keyword::Type | Keyword::Strings | Keyword::Array | Keyword::Text | Keyword::Reference | Keyword::Number | Keyword::Count => None,
     }
 }
 

@@ -122,6 +122,58 @@ fn schemas_are_checked_as_far_as_it_goes() {
             ToolFlaw::Invalid { pointer: "/inputSchema/properties/a~1b/type".into(), wanted: "a JSON Schema type, or an array of them" },
         ]
     );
+    for keyword in [
+        "type",
+        "enum",
+        "$ref",
+        "then",
+        "else",
+        "if",
+        "$id",
+        "not",
+        "items",
+        "title",
+        "$defs",
+        "anyOf",
+        "oneOf",
+        "allOf",
+        "format",
+        "minimum",
+        "maximum",
+        "pattern",
+        "$schema",
+        "$anchor",
+        "required",
+        "minItems",
+        "maxItems",
+        "examples",
+        "contains",
+        "minLength",
+        "maxLength",
+        "properties",
+        "multipleOf",
+        "description",
+        "definitions",
+        "prefixItems",
+        "minProperties",
+        "maxProperties",
+        "propertyNames",
+        "additionalItems",
+        "dependentSchemas",
+        "unevaluatedItems",
+        "patternProperties",
+        "additionalProperties",
+        "unevaluatedProperties",
+    ] {
+        let wrong = tool_flaws(&format!(r#"{{"type":"object","not":{{"{keyword}":null}}}}"#));
+        assert!(
+            matches!(&wrong[..], [ToolFlaw::Invalid { pointer, .. }] if *pointer == format!("/inputSchema/not/{keyword}")),
+            "{keyword}: {wrong:?}"
+        );
+    }
+    for other in ["default", "const", "$comment", "x-anything", "readOnly", "uniqueItems", "id"] {
+        assert!(tool_flaws(&format!(r#"{{"type":"object","{other}":null}}"#)).is_empty(), "{other}");
+    }
     let deep = format!("{}{}{}", r#"{"type":"object","not":"#.repeat(200), r#"{"type":"object"}"#, "}".repeat(200));
     assert_eq!(tool_flaws(&deep), [ToolFlaw::TooDeep]);
 }
