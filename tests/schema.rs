@@ -4,7 +4,7 @@
 mod common;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{DirEntryExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -403,13 +403,6 @@ fn what_is_kept_is_whole_whenever_we_are_killed() {
     let scratch = Scratch::new();
     let texts = texts();
     let mut seen = [0; 2];
-    let once = {
-        let aside = Scratch::new();
-        let vault = Vault::open(&aside.0).unwrap();
-        let begun = Instant::now();
-        texts.iter().for_each(|text| vault.save("mine", text.as_bytes()).unwrap());
-        begun.elapsed()
-    };
     for round in 0..200 {
         let me = std::env::current_exe().unwrap();
         let mut writer = Command::new(me)
@@ -419,10 +412,18 @@ fn what_is_kept_is_whole_whenever_we_are_killed() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
+        // Wherever it is in its work: so many replacements after its beginning, and a little later each time.
+        let inode = || fs::read_dir(&scratch.0).unwrap().flatten().find(|e| e.path().extension().is_some_and(|e| e == "json")).map(|e| e.ino());
+        let (mut last, mut replaced) = (inode(), 0);
+        poll(LONG, || {
+            let now = inode();
+            replaced += u32::from(now.is_some() && now != last);
+            last = now.or(last);
+            (replaced > round % 4).then_some(())
+        })
+        .unwrap();
         let begun = Instant::now();
-        // From the first bytes on, a little later each time, as long as four of them take.
-        poll(LONG, || fs::read_dir(&scratch.0).unwrap().any(|e| e.unwrap().path().to_string_lossy().contains("mine-")).then_some(())).unwrap();
-        while begun.elapsed() < once * (round % 50) / 25 {
+        while begun.elapsed() < Duration::from_micros(u64::from(round) * 29) {
             std::hint::spin_loop();
         }
         writer.kill().unwrap();

@@ -37,6 +37,8 @@ const MOST_TERM: Duration = Duration::from_secs(1);
 const MOST_KILL: Duration = Duration::from_secs(2);
 /// The same where the whole tree is ended: it may be one that multiplies.
 const MOST_END: Duration = Duration::from_secs(10);
+/// So many looks that find nothing are enough to believe it.
+const ENOUGH: u32 = 2;
 /// So many looks go without a pause while something new may still be born.
 const HASTE: u32 = 16;
 /// More processes than this are not walked through in one look.
@@ -230,8 +232,11 @@ impl Tree {
     /// Sends SIGKILL until all are gone, those too that are born meanwhile.
     async fn kill(&mut self) {
         let mut others = BTreeSet::new();
+        let mut empty = 0;
         for look in 0u32.. {
-            if !self.cull(&mut others) {
+            empty = if self.cull(&mut others) { 0 } else { empty + 1 };
+            // The kernel's list may be incomplete while what is on it dies (proc_pid_task_children(5)).
+            if empty == ENOUGH {
                 return;
             }
             if look < HASTE {
@@ -242,7 +247,8 @@ impl Tree {
         }
     }
 
-    /// Kills what has come to us of the tree, and reaps what of it is dead; says whether something lived.
+    /// Kills what has come to us of the tree, and reaps what of it is dead; says whether anything was there:
+    /// also of what is dead now, descendants may have come to us since.
     /// Descendants come to us when their parents die. Who is of another tree is noted in `others`.
     ///
     /// Some multiply, and have more of the cores than we do, so nothing is read of any before all are kept
@@ -256,21 +262,21 @@ impl Tree {
         for pid in &all {
             send(*pid, if only { Number::KILL } else { Number::STOP });
         }
-        let mut lived = false;
+        let mut found = false;
         for pid in all {
             if only {
-                let (gone, cpu) = counted(|| family::reap(pid));
+                let (_, cpu) = counted(|| family::reap(pid));
                 self.cpu += cpu;
-                lived |= !gone;
+                found = true;
                 continue;
             }
             let owner = self.family.owner(pid, &self.mark.text);
             let stat = if owner == Owner::Asked { None } else { proc_fs::stat(pid) };
             if let Some(dead) = stat.as_ref().filter(|stat| stat.dead) {
-                self.bury(dead);
+                found |= self.bury(dead);
             } else if owner == Owner::Asked || stat.is_some_and(|stat| self.owns(&stat)) {
                 send(pid, Number::KILL);
-                lived = true;
+                found = true;
             } else {
                 send(pid, Number::CONT);
                 // One that is being executed has no environment for a moment.
@@ -279,7 +285,7 @@ impl Tree {
                 }
             }
         }
-        lived
+        found
     }
 
     /// Signals the group if one of `left` is in it, and each of the others.
@@ -358,12 +364,14 @@ impl Tree {
         self.seen.lock().members.contains(&(stat.pid, stat.started))
     }
 
-    /// Reaps an adopted zombie, unless it is in the group of another tree, which will do it.
-    fn bury(&mut self, stat: &Stat) {
+    /// Reaps an adopted zombie, unless it is in the group of another tree, which will do it; says whether it did.
+    fn bury(&mut self, stat: &Stat) -> bool {
         if self.in_group(stat) || self.knows(stat) {
-            self.cpu += counted(|| family::reap(stat.pid)).1;
-        } else if !self.family.leads(stat.group) {
-            family::reap(stat.pid);
+            let (gone, cpu) = counted(|| family::reap(stat.pid));
+            self.cpu += cpu;
+            gone
+        } else {
+            !self.family.leads(stat.group) && family::reap(stat.pid)
         }
     }
 
