@@ -111,6 +111,22 @@ fn one_file_holds_several_servers() {
 }
 
 #[test]
+fn runs_at_the_same_time_lose_nothing() {
+    let mine = Mine::new();
+    let script = mine.scratch.path("mine");
+    let names = ["a", "b", "c", "d", "e"];
+    let runs: Vec<_> = names
+        .iter()
+        .map(|name| mine.run.command(&["lock", "--name", name, "--", "sh", &script]).current_dir(&mine.scratch.0).spawn().unwrap())
+        .collect();
+    for run in runs {
+        assert_eq!(run.wait_with_output().unwrap().status.code(), Some(0));
+    }
+    let lock: serde_json::Value = serde_json::from_str(&mine.scratch.read("mcp.lock.json")).unwrap();
+    assert_eq!(lock["servers"].as_object().unwrap().keys().collect::<Vec<_>>(), names);
+}
+
+#[test]
 fn check_fails_on_what_is_not_in_the_lock_file() {
     let mine = Mine::new();
     mine.output("lock", &[]);
@@ -361,6 +377,22 @@ fn a_damaged_or_foreign_state_file_is_set_aside() {
             assert_eq!(fs::read(format!("{}.set-aside", file.display())).unwrap(), damage.as_bytes());
         }
     }
+}
+
+#[test]
+fn a_pipe_in_place_of_a_state_file_keeps_nobody_waiting() {
+    let mine = Mine::new();
+    let state = mine.scratch.path("state");
+    let mut serving = mine.serve(&["--state-dir", &state]);
+    serving.metric_becomes("stdiowatch_schema_drift{server=\"mine\"}", 0.0);
+    serving.signal("TERM");
+    serving.wait();
+    for entry in fs::read_dir(&state).unwrap().map(|e| e.unwrap().path()).filter(|p| p.extension().is_some_and(|e| e == "json")) {
+        fs::remove_file(&entry).unwrap();
+        assert!(Command::new("mkfifo").arg(&entry).status().unwrap().success());
+    }
+    let serving = mine.serve(&["--state-dir", &state]);
+    serving.becomes("/health/mine", 200);
 }
 
 #[test]

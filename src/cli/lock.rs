@@ -68,6 +68,22 @@ fn lock(args: &LockArgs) -> anyhow::Result<ExitCode> {
     finish(args.check, &files)
 }
 
+/// Keeps other runs from writing into the same directory until it is dropped.
+fn hold(path: &Path) -> std::io::Result<std::fs::File> {
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let dir = std::fs::File::open(dir)?;
+    rustix::fs::flock(&dir, rustix::fs::FlockOperation::LockExclusive)?;
+    Ok(dir)
+}
+
+/// What is to be written: what was locked now, and what others have written meanwhile.
+fn merged(path: &Path, before: Option<&LockFile>, after: &LockFile) -> anyhow::Result<LockFile> {
+    let mut merged = lockfile::read(path)?.unwrap_or_default();
+    let locked = after.servers.iter().filter(|(name, listing)| before.and_then(|before| before.servers.get(*name)) != Some(*listing));
+    merged.servers.extend(locked.map(|(name, listing)| (name.clone(), listing.clone())));
+    Ok(merged)
+}
+
 /// What a probe has found, if it can be locked; or why not, and how bad that is: 1 if nothing can be
 /// said, 2 if it is the server's.
 fn lockable(server: &Watched, outcome: Outcome) -> Result<Listing, (String, u8)> {
@@ -115,6 +131,8 @@ fn finish(check: bool, files: &BTreeMap<PathBuf, (Option<LockFile>, LockFile)>) 
             (_, true) => format!("{} is up to date", shown(path)),
             (true, false) => format!("{} would change; write it with `stdiowatch lock`", shown(path)),
             (false, false) => {
+                let _held = hold(path).with_context(|| format!("cannot write {}", shown(path)))?;
+                let text = merged(path, before.as_ref(), after)?.to_text();
                 replace(path, &text).with_context(|| format!("cannot write {}", shown(path)))?;
                 format!("{} written", shown(path))
             }
@@ -129,7 +147,7 @@ fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     // A link stays one: what it leads to is replaced.
     let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let mut partial = target.clone().into_os_string();
-    partial.push(".partial");
+    partial.push(format!(".{}.partial", std::process::id()));
     let written = std::fs::File::create(&partial).and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()));
     let done = written.and_then(|()| std::fs::rename(&partial, &target));
     if done.is_err() {

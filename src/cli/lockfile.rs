@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 
 use crate::judge::{Listing, LockFile};
+use crate::outside::vault::read_file;
 use crate::running::Watched;
 use crate::words::{ServerName, printable};
 
@@ -16,7 +17,7 @@ pub(super) fn shown(path: &Path) -> String {
 
 /// Reads a lock file; `None` if there is none.
 pub(super) fn read(path: &Path) -> anyhow::Result<Option<LockFile>> {
-    match std::fs::read(path) {
+    match read_file(path) {
         Ok(text) => Ok(Some(LockFile::parse(&text).map_err(|error| anyhow::anyhow!("{}:{error}", shown(path)))?)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).with_context(|| format!("cannot read {}", shown(path))),

@@ -14,6 +14,8 @@ use crate::words::Digest;
 
 /// No file that is kept is larger, in bytes.
 const MAX_SIZE: u64 = 256 << 20;
+/// So that the opening of a pipe does not wait for its other end (open(2)).
+const NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
 /// The end of the name of a file that is not complete.
 const PARTIAL: &str = ".partial";
 /// The end of the name of a file that made no sense.
@@ -82,14 +84,11 @@ impl Vault {
     /// When it is there and cannot be read.
     pub fn load(&self, name: &str) -> Result<Option<Vec<u8>>, VaultError> {
         let path = self.path(name);
-        let file = match File::open(&path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(io_error("read", &path)(error)),
-        };
-        let mut bytes = Vec::new();
-        file.take(MAX_SIZE).read_to_end(&mut bytes).map_err(io_error("read", &path))?;
-        Ok(Some(bytes))
+        match read_file(&path) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(io_error("read", &path)(error)),
+        }
     }
 
     /// Keeps `bytes` under `name`, in place of what was kept there. When this returns without an error,
@@ -139,6 +138,21 @@ impl Vault {
             let _ = fs::remove_file(path);
         }
     }
+}
+
+/// Reads a file, up to 256 MiB of it. A pipe or a device in its place is refused, and not waited for.
+///
+/// # Errors
+///
+/// When it is no file, or cannot be read.
+pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    let file = OpenOptions::new().read(true).custom_flags(NONBLOCK).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_SIZE).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// A name as a file's: what of it a file name may hold, to be recognised by, and a digest, to be told

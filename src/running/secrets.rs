@@ -42,7 +42,7 @@ fn credentials(value: &str) -> &str {
 }
 
 /// The password of `scheme://user:password@host`.
-fn password(arg: &str) -> Option<&str> {
+pub(super) fn password(arg: &str) -> Option<&str> {
     let (_, rest) = arg.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;
     let (user, _) = authority.rsplit_once('@')?;

@@ -119,7 +119,8 @@ impl Watched {
     pub fn redactor(&self) -> Redactor {
         let env = self.spec.env.iter().map(|(_, value)| value.as_bytes());
         let args = super::secrets::of_args(&self.spec.args).into_iter().map(str::as_bytes);
-        Redactor::new(env.chain(args).chain(self.secrets.iter().map(String::as_bytes)))
+        let passwords = self.spec.env.iter().filter_map(|(_, value)| super::secrets::password(value)).map(str::as_bytes);
+        Redactor::new(env.chain(passwords).chain(args).chain(self.secrets.iter().map(String::as_bytes)))
     }
 
     /// What its lists are compared with, if a lock file says that.
@@ -191,6 +192,19 @@ fn fetches_what(spec: &LaunchSpec) -> Fetches {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_of_what_is_configured_do_not_surface_either() {
+        let env = vec![
+            ("KEY".to_owned(), "-----BEGIN KEY-----\nMIIEabcdefgh\n-----END KEY-----".to_owned()),
+            ("DB".to_owned(), "postgres://u:hunter2secret@db/x".to_owned()),
+        ];
+        let spec = LaunchSpec { command: "x".into(), env, ..LaunchSpec::default() };
+        let redactor = Watched::new(ServerName::of_command("x"), spec, Duration::from_secs(60)).redactor();
+        for text in ["MIIEabcdefgh", "key: MIIEabcdefgh\r", "password hunter2secret is wrong"] {
+            assert!(redactor.redact_str(text).contains("[redacted]"), "{text}");
+        }
+    }
 
     #[test]
     fn launchers_that_fetch_are_known() {

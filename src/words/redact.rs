@@ -9,6 +9,9 @@ const MASK: &[u8] = b"[redacted]";
 /// garble everything.
 const MIN_LEN: usize = 4;
 
+/// The shortest line of a value of several lines that is looked for.
+const MIN_LINE: usize = 8;
+
 /// Values that are settings, not secrets, however they were configured.
 const HARMLESS: [&str; 5] = ["true", "false", "null", "none", "info"];
 
@@ -33,6 +36,8 @@ impl Redactor {
     pub fn new<'a>(values: impl IntoIterator<Item = &'a [u8]>) -> Redactor {
         let mut secrets: Vec<Box<[u8]>> = values
             .into_iter()
+            // A key of several lines is printed line by line, each of which is a part of it.
+            .flat_map(|value| std::iter::once(value).chain(lines(value)))
             .filter(|value| value.len() >= MIN_LEN)
             .filter(|value| !HARMLESS.iter().any(|h| value.eq_ignore_ascii_case(h.as_bytes())))
             .flat_map(forms)
@@ -110,6 +115,12 @@ impl std::fmt::Debug for Redactor {
 }
 
 /// The ways in which a value is likely to be written: as it is, and as a JSON string holds it.
+/// The lines of a value that has several, those that are long enough to tell something.
+fn lines(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let several = value.contains(&b'\n');
+    value.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).filter(move |line| several && line.len() >= MIN_LINE)
+}
+
 fn forms(value: &[u8]) -> Vec<Box<[u8]>> {
     let mut forms = vec![Box::from(value)];
     if let Ok(text) = std::str::from_utf8(value)

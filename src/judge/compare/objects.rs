@@ -15,6 +15,11 @@ use super::rules::{self, Rule};
 use super::view::{Leaf, Schema, Word};
 use super::walk::{Form, Task, Walk};
 
+/// Whether a schema takes whatever there is.
+fn says_nothing(schema: Option<Word<'_>>) -> bool {
+    schema.is_none_or(|schema| schema.value.boolean() == Some(true) || schema.value.kind() == Kind::Object && schema.value.members().next().is_none())
+}
+
 /// What one side says about objects.
 struct Object<'d> {
     properties: BTreeMap<Cow<'d, str>, Word<'d>>,
@@ -108,8 +113,11 @@ impl<'d> Walk<'_, 'd> {
             rules::NAME_PATTERN
         } else if before.is_closed() && (sense == Sense::Output || !is_required) {
             rules::MEMBER_NEW_CLOSED
-        } else if is_required {
+        } else if is_required && !before.required.contains_key(name) {
             rules::MEMBER_NEW_REQUIRED
+        } else if sense != Sense::Output && !says_nothing(pair.new) && (before.required.contains_key(name) || self.may_be_named(Side::Old, name)) {
+            // It was sent, although nothing here said what it is.
+            rules::UNSURE
         } else {
             rules::MEMBER_NEW
         };
@@ -133,6 +141,9 @@ impl<'d> Walk<'_, 'd> {
             return false;
         } else if was_required {
             rules::MEMBER_GONE_REQUIRED
+        } else if sense == Sense::Output && !says_nothing(pair.old) && (after.required.contains_key(name) || self.may_be_named(Side::New, name)) {
+            // It is still there, although nothing here says what it is.
+            rules::UNSURE
         } else {
             rules::MEMBER_GONE
         };

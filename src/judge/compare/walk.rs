@@ -63,6 +63,8 @@ pub(super) struct Walk<'w, 'd> {
     resolved: Both<HashMap<Cow<'d, str>, Option<Schema<'d>>>>,
     todo: Vec<Task<'d>>,
     seen: HashSet<(Option<u32>, Option<u32>, Sense, Form)>,
+    /// The names of properties of each side, where what one schema does not name another one may.
+    names: Both<HashSet<Cow<'d, str>>>,
 }
 
 /// What is found in a schema before it is compared.
@@ -74,6 +76,10 @@ struct Survey<'d> {
     is_unsure: bool,
     /// It has what means different things in different dialects.
     depends_on_dialect: bool,
+    /// The names of properties that stand anywhere in it.
+    names: HashSet<Cow<'d, str>>,
+    /// Several of its schemas may speak of the same object.
+    overlaps: bool,
 }
 
 impl<'w, 'd> Walk<'w, 'd> {
@@ -95,6 +101,10 @@ impl<'w, 'd> Walk<'w, 'd> {
             resolved: Both { old: HashMap::new(), new: HashMap::new() },
             todo: Vec::new(),
             seen: HashSet::new(),
+            names: Both {
+                old: if surveys.old.overlaps { surveys.old.names } else { HashSet::new() },
+                new: if surveys.new.overlaps { surveys.new.names } else { HashSet::new() },
+            },
         };
         walk.targets_are_same = targets.iter().all(|reference| walk.is_same_target(*reference));
         walk.dialect(sense, depends);
@@ -109,6 +119,14 @@ impl<'w, 'd> Walk<'w, 'd> {
             if walk.seen.insert((index(task.old), index(task.new), task.sense, task.form)) && !walk.means_the_same(task.old, task.new) {
                 walk.compare(task);
             }
+        }
+    }
+
+    /// Whether another schema of this side may speak of a property that this one does not name.
+    pub(super) fn may_be_named(&self, side: Side, name: &str) -> bool {
+        match side {
+            Side::Old => self.names.old.contains(name),
+            Side::New => self.names.new.contains(name),
         }
     }
 
@@ -338,23 +356,34 @@ fn survey(root: Value<'_>) -> Survey<'_> {
                     survey.targets.push(value);
                     let text = value.text().unwrap_or_default();
                     survey.is_unsure |= text.starts_with('#') && text.len() > 1 && !text.starts_with("#/");
+                    // It may lead back to here, by way of the root's own name.
+                    survey.is_unsure |= !text.starts_with('#') && root.get("$id").is_some();
+                    survey.overlaps = true;
                 }
                 "$dynamicRef" | "$recursiveRef" => survey.is_unsure = true,
                 "$id" | "id" => survey.is_unsure |= is_text && object.index() != root.index(),
+                "unevaluatedItems" | "unevaluatedProperties" => {
+                    survey.depends_on_dialect = true;
+                    survey.is_unsure = true;
+                }
+                "properties" => survey.names.extend(value.members().filter_map(|(name, _)| name.text())),
+                "required" => survey.names.extend(value.elements().filter_map(Value::text)),
+                "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else" => survey.overlaps = true,
                 "items" => survey.depends_on_dialect |= value.kind() == Kind::Array,
-                "additionalItems"
-                | "prefixItems"
-                | "dependencies"
-                | "dependentRequired"
-                | "dependentSchemas"
-                | "unevaluatedItems"
-                | "unevaluatedProperties"
-                | "minContains"
-                | "maxContains" => survey.depends_on_dialect = true,
+                "additionalItems" | "prefixItems" | "minContains" | "maxContains" => survey.depends_on_dialect = true,
+                "dependencies" | "dependentRequired" | "dependentSchemas" => {
+                    survey.depends_on_dialect = true;
+                    survey.overlaps = true;
+                    let parts = value.members().flat_map(|(name, value)| std::iter::once(name).chain(value.elements()));
+                    survey.names.extend(parts.filter_map(Value::text));
+                }
                 other => has_more |= matches!(role(other), Role::Constraint | Role::Domain),
             }
         }
         survey.depends_on_dialect |= refers && has_more;
     }
+    // What is here is read as the newest dialect has it.
+    let is_older = root.get("$schema").and_then(Value::text).is_some_and(|dialect| !dialect.contains("2020-12"));
+    survey.is_unsure |= is_older && survey.depends_on_dialect;
     survey
 }

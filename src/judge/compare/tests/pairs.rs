@@ -125,6 +125,27 @@ pub(super) const SCHEMA_PAIRS: &[SchemaPair] = &[
         &[("/properties/a", C, C), ("/required/0", C, B)],
         "it was always there",
     ),
+    (
+        "a required parameter that is described now",
+        r#"{"required":["a"]}"#,
+        r#"{"required":["a"],"properties":{"a":{"type":"integer"}}}"#,
+        &[("/properties/a", B, C)],
+        "it was always there, and could be anything",
+    ),
+    (
+        "a parameter that another part of the schema describes already",
+        r#"{"type":"object","properties":{"b":{}},"allOf":[{"properties":{"a":{"type":"string"}}}]}"#,
+        r#"{"type":"object","properties":{"b":{},"a":{"enum":["x"]}},"allOf":[{"properties":{"a":{"type":"string"}}}]}"#,
+        &[("/properties/a", B, C)],
+        "it was sent before",
+    ),
+    (
+        "a parameter that others depend on",
+        r#"{"type":"object","properties":{"b":{}},"dependentRequired":{"b":["a"]}}"#,
+        r#"{"type":"object","properties":{"b":{},"a":{"type":"integer"}},"dependentRequired":{"b":["a"]}}"#,
+        &[("/properties/a", B, C)],
+        "it was sent before, with anything in it",
+    ),
     // --- Other properties.
     (
         "additionalProperties turned false",
