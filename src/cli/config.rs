@@ -63,7 +63,7 @@ fn checked(files: &[PathBuf], configuration: &Configuration) -> (String, String)
         let _ = writeln!(said, "{shown}: {word}{servers} server{}", if servers == 1 { "" } else { "s" });
         for skipped in skipped {
             let to = if skipped.broken { &mut wrong } else { &mut said };
-            let _ = writeln!(to, "{shown}:{}: \"{}\" is skipped: {}", skipped.at, printable(&skipped.name, 100), skipped.why);
+            let _ = writeln!(to, "{}", super::servers::told(skipped));
         }
     }
     (said, wrong)

@@ -47,8 +47,12 @@ fn lock(args: &LockArgs) -> anyhow::Result<ExitCode> {
     let mut worst = 0;
     for Probed { place, outcome, .. } in outcomes {
         let server = &servers[place];
+        let reason = outcome.report.reason;
         match lockable(server, outcome) {
             Ok(listing) => {
+                if let Some(reason) = reason {
+                    eprintln!("stdiowatch: {}: its lists could be read, but `check` fails: {}", server.name, reason.as_str());
+                }
                 let path = server.schema.lock.as_deref().unwrap_or(&usual);
                 if let Some((_, after)) = files.get_mut(path) {
                     tell(server, after.servers.get(&server.name), &listing);
@@ -115,6 +119,10 @@ fn tell(server: &Watched, before: Option<&Listing>, now: &Listing) {
         let drift = between(before, now, &Redactor::none());
         if drift.status == DriftStatus::Differs {
             text.push_str(&difference::text(&drift, false));
+        } else if before.conditions != now.conditions {
+            let why = before.conditions.differ(&now.conditions);
+            let why = why.unwrap_or_else(|| "the server's version, its capabilities or the protocol's version are others".to_owned());
+            text.push_str(&format!("  the lists are the same; {why}\n"));
         }
     }
     let _ = std::io::stdout().write_all(text.as_bytes());
@@ -129,6 +137,7 @@ fn finish(check: bool, files: &BTreeMap<PathBuf, (Option<LockFile>, LockFile)>) 
         stale |= !same;
         let told = match (check, same) {
             (_, true) => format!("{} is up to date", shown(path)),
+            (true, false) if before.is_none() => format!("{} does not exist; write it with `stdiowatch lock`", shown(path)),
             (true, false) => format!("{} would change; write it with `stdiowatch lock`", shown(path)),
             (false, false) => {
                 let _held = hold(path).with_context(|| format!("cannot write {}", shown(path)))?;

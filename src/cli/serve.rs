@@ -109,7 +109,17 @@ fn source(args: &ServeArgs, chosen: &Chosen) -> Option<Source> {
         return None;
     }
     let (server, interval) = (args.server.clone(), args.interval);
-    let load = move || servers::chosen(&server, &[], interval).map(|chosen| chosen.servers).map_err(|error| format!("{error:#}"));
+    let begun_with = (chosen.listen.clone(), chosen.state_dir.clone());
+    let load = move || {
+        let chosen = servers::chosen(&server, &[], interval).map_err(|error| format!("{error:#}"))?;
+        if (&chosen.listen, &chosen.state_dir) != (&begun_with.0, &begun_with.1) {
+            warn!("`listen` and `state_dir` are what they were: a change of them takes a restart");
+        }
+        for skipped in chosen.skipped.iter().filter(|skipped| skipped.broken) {
+            warn!("{}", servers::told(skipped));
+        }
+        Ok(chosen.servers)
+    };
     let files: Vec<PathBuf> = chosen.files.iter().chain(chosen.servers.iter().filter_map(|s| s.schema.lock.as_ref())).cloned().collect();
     let follow = args.watch_config.then(|| {
         let used = seen(&files);

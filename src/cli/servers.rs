@@ -116,7 +116,8 @@ impl Chosen {
 /// What is skipped and why, with its place.
 pub(super) fn told(skipped: &Skipped) -> String {
     let name = printable(&skipped.name, 100);
-    format!("{}:{}: \"{name}\" is skipped: {}", shown(&skipped.file), skipped.at, skipped.why)
+    let how = if skipped.broken { "broken, and cannot be watched" } else { "skipped" };
+    format!("{}:{}: \"{name}\" is {how}: {}", shown(&skipped.file), skipped.at, skipped.why)
 }
 
 /// Where the lock file of a server of these files is that names none: beside the first of them.

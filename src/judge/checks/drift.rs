@@ -19,21 +19,21 @@ pub(super) const CHECKS: &[Check] = &[
         code: "drift.added",
         severity: Warn,
         about: "There are items that the accepted schema does not have. It fails against a lock file.",
-        mend: "If the change is meant, accept it: `stdiowatch lock`, or POST /-/accept/NAME. If not, something other than before is running.",
+        mend: "If the change is meant, accept it: `stdiowatch lock`, or in serve POST /-/accept/NAME (--enable-actions); --allow lets classes of changes through. If not, something other than before is running.",
         run: |case| differs(case, ["new since the schema was accepted", "not in the lock file"], &case.drift.added, &[ADDED].into()),
     },
     Check {
         code: "drift.removed",
         severity: Warn,
         about: "Items of the accepted schema are gone: calls to them fail now. It fails against a lock file.",
-        mend: "If the change is meant, accept it: `stdiowatch lock`, or POST /-/accept/NAME. If not, look for missing credentials: servers list less without them.",
+        mend: "If the change is meant, accept it: `stdiowatch lock`, or in serve POST /-/accept/NAME (--enable-actions). If not, look for missing credentials: servers list less without them.",
         run: |case| differs(case, ["gone since the schema was accepted", "in the lock file and gone"], &case.drift.removed, &[REMOVED].into()),
     },
     Check {
         code: "drift.changed",
         severity: Warn,
         about: "Items are not what they were when the schema was accepted. A changed description counts: a model reads it. It fails against a lock file.",
-        mend: "Read the change (`stdiowatch diff`). If it is meant, accept it: `stdiowatch lock`, or POST /-/accept/NAME.",
+        mend: "Read the change (`stdiowatch diff OLD NEW`). If it is meant, accept it: `stdiowatch lock`, or in serve POST /-/accept/NAME (--enable-actions); --allow lets classes of changes through.",
         run: changed,
     },
     Check {
@@ -63,7 +63,8 @@ fn differs(case: Case<'_>, what: [&str; 2], items: &[String], class: &BTreeSet<C
     if case.drift.status != DriftStatus::Differs || items.is_empty() {
         return None;
     }
-    let told = items.iter().map(|item| printable(item, 120));
+    let word = class.first().map_or("", |class| class.as_str());
+    let told = items.iter().map(|item| format!("{} ({word})", printable(item, 120)));
     Some(found(case, items.len(), what, told, class))
 }
 
