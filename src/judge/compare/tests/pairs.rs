@@ -146,6 +146,13 @@ pub(super) const SCHEMA_PAIRS: &[SchemaPair] = &[
         &[("/properties/a", B, C)],
         "it was sent before, with anything in it",
     ),
+    (
+        "what the schema's own name leads to",
+        r##"{"$id":"https://e.com/s","properties":{"a":{"$ref":"https://e.com/s#/$defs/A"}},"$defs":{"A":{"type":"string"}}}"##,
+        r##"{"$id":"https://e.com/s","properties":{"a":{"$ref":"https://e.com/s#/$defs/A"}},"$defs":{"A":{"type":"integer"}}}"##,
+        &[("/$defs/A/type", B, B)],
+        "such a reference is not followed, and may lead here",
+    ),
     // --- Other properties.
     (
         "additionalProperties turned false",
