@@ -8,7 +8,6 @@ live sidecar is for tests/real/monitoring.py.
 """
 
 import contextlib
-import json
 import os
 import pathlib
 import re
@@ -22,7 +21,9 @@ import urllib.error
 import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from checks import TOP, Checks, free_port, until
+import dashboards
+import rules
+from checks import TOP, Checks, free_port, tool, until
 
 HERE = pathlib.Path(__file__).resolve().parent
 DEPLOY = TOP / "deploy"
@@ -36,8 +37,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="stdiowatch-deploy-") as folder:
         folder = pathlib.Path(folder)
         scripts(check)
-        rules(check)
-        dashboards(check, folder)
+        rules.check_all(check)
+        dashboards.check_all(check, folder)
         unit(check, folder)
         for manifest in sorted((DEPLOY / "kubernetes").glob("*.yaml")):
             kubernetes(check, manifest)
@@ -48,23 +49,9 @@ def main():
     return check.end()
 
 
-def tool(check, name, argv, silent=False, **how):
-    """A tool that has to end with 0, and to say nothing where it should be `silent`."""
-    done = subprocess.run([str(word) for word in argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **how)
-    return check(name, (done.stdout or "it failed") if done.returncode or (silent and done.stdout) else "")
-
-
 def scripts(check):
     found = [TOP / ".ci/run", *TOP.glob("deploy/**/*.sh"), *TOP.glob("tests/real/*.sh")]
     tool(check, "shellcheck has nothing to say", ["shellcheck", *found], silent=True)
-
-
-def rules(check):
-    folder = DEPLOY / "prometheus"
-    tool(check, "rules.yaml: promtool check rules", ["promtool", "check", "rules", "--lint=all", "--lint-fatal", folder / "rules.yaml"])
-    tool(check, "rules.test.yaml: promtool test rules", ["promtool", "test", "rules", "rules.test.yaml"], cwd=folder)
-    alerts, tests = (set(re.findall(r"(?:- alert|alertname): (\w+)", (folder / name).read_text())) for name in ("rules.yaml", "rules.test.yaml"))
-    check.equal("every alert has a test", alerts ^ tests, set())
 
 
 def unit(check, folder):
@@ -75,53 +62,6 @@ def unit(check, folder):
         # It ends with 0 even where it does not know a key, but then it says so.
         tool(check, f"{path.name}: systemd-analyze verify", ["systemd-analyze", "verify", copy], silent=True)
         tool(check, f"{path.name}: exposure under 2.0", ["systemd-analyze", "security", "--offline=true", "--threshold=20", "--no-pager", copy])
-
-
-# --- dashboards -------------------------------------------------------------------------------------------------------
-
-
-def dashboards(check, folder):
-    """Grafana's types for the dashboard, its panels and their options; TypeScript reads the JSON against them."""
-    for name in ("package.json", "package-lock.json"):
-        shutil.copy(HERE / name, folder)
-    if not tool(check, "Grafana's types are installed", ["npm", "ci", "--legacy-peer-deps", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=folder):
-        return
-    for path in sorted((TOP / "dashboards").glob("*.json")):
-        board = json.loads(path.read_text())
-        (folder / "dashboard.ts").write_text(typed(board))
-        tool(check, f"{path.name}: has Grafana's types", ["node_modules/.bin/tsc", "--noEmit", "--strict", "--skipLibCheck", "--module", "esnext", "--moduleResolution", "bundler", "--target", "es2022", "dashboard.ts"], cwd=folder)
-        ids = [panel["id"] for panel in board["panels"]]
-        check.equal(f"{path.name}: panels have ids of their own", len(set(ids)), len(ids))
-        check(f"{path.name}: panels do not overlap", overlap(board["panels"]))
-
-
-def typed(board):
-    # Enums are nominal in TypeScript: this turns them into what JSON has.
-    lines = [
-        "type Plain<T> = T extends string ? `${T}` : T extends number ? (number extends T ? T : `${T}` extends `${infer N extends number}` ? N : T)"
-        " : T extends boolean | null | undefined ? T : T extends (infer U)[] ? Plain<U>[] : T extends object ? { [K in keyof T]: Plain<T[K]> } : T;",
-        "import type { Dashboard, Panel, RowPanel } from '@grafana/schema/dist/esm/raw/dashboard/x/Dashboard_types.gen';",
-        f"export const board: Plain<Partial<Dashboard>> = {json.dumps({**board, 'panels': []})};",
-    ]
-    kinds = {panel["type"] for panel in board["panels"]} - {"row"}
-    for kind in sorted(kinds):
-        module = kind.replace("-", "")
-        name = "".join(word.capitalize() for word in kind.split("-")).replace("Timeseries", "TimeSeries").replace("Bargauge", "BarGauge")
-        lines.append(f"import type {{ Options as {name} }} from '@grafana/schema/dist/esm/raw/composable/{module}/panelcfg/x/{name}PanelCfg_types.gen';")
-        lines += [f"export const options{p['id']}: Plain<Partial<{name}>> = {json.dumps(p['options'])};" for p in board["panels"] if p["type"] == kind]
-    for panel in board["panels"]:
-        lines.append(f"export const panel{panel['id']}: Plain<Partial<{'RowPanel' if panel['type'] == 'row' else 'Panel'}>> = {json.dumps(panel)};")
-    return "\n".join(lines) + "\n"
-
-
-def overlap(panels):
-    taken = {}
-    for panel in panels:
-        at = panel["gridPos"]
-        for cell in [(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])]:
-            if cell[0] >= 24 or taken.setdefault(cell, panel["id"]) != panel["id"]:
-                return f"panel {panel['id']} ({panel['title']}) at {cell}"
-    return ""
 
 
 # --- Kubernetes -------------------------------------------------------------------------------------------------------
