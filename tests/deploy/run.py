@@ -37,7 +37,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="stdiowatch-deploy-") as folder:
         folder = pathlib.Path(folder)
         scripts(check)
-        rules.check_all(check)
+        rules.check_all(check, folder)
         dashboards.check_all(check, folder)
         unit(check, folder)
         for manifest in sorted((DEPLOY / "kubernetes").glob("*.yaml")):
