@@ -49,6 +49,15 @@ def tool(check, name, argv, silent=False, **how):
     return check(name, (done.stdout or "it failed") if done.returncode or (silent and done.stdout) else "")
 
 
+def start(ends, log, argv, **how):
+    """Starts a program that is killed, at the latest, when all ends."""
+    with open(log, "wb") as out:
+        program = subprocess.Popen([str(word) for word in argv], stdin=subprocess.DEVNULL, stdout=out, stderr=out, **how)
+    ends.callback(program.wait)
+    ends.callback(program.kill)
+    return program
+
+
 def until(seconds, question):
     """Asks again and again, for so long, until there is nothing wrong any more; returns what is."""
     deadline = time.monotonic() + seconds
