@@ -17,6 +17,7 @@ mod progress;
 mod reference;
 mod serve;
 mod servers;
+mod service;
 mod signals;
 mod terminal;
 
