@@ -3,4 +3,5 @@
 pub mod clock;
 pub mod peers;
 pub mod process;
+pub mod tls;
 pub mod vault;
