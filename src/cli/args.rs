@@ -62,11 +62,7 @@ pub(super) enum Command {
         code: Option<String>,
     },
     /// Exit with 0 if /health answers 200 and with 1 otherwise: for images without a shell.
-    Healthcheck {
-        /// Where to ask.
-        #[arg(default_value = "http://127.0.0.1:10779/health")]
-        url: String,
-    },
+    Healthcheck(HealthcheckArgs),
     /// Print a completion script for a shell.
     Completions {
         /// For which shell.
@@ -83,6 +79,22 @@ pub(super) enum Command {
         /// An existing directory; the copy is called stdiowatch there.
         dir: PathBuf,
     },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct HealthcheckArgs {
+    /// Where to ask: http:// or https://.
+    #[arg(default_value = "http://127.0.0.1:10779/health")]
+    pub(super) url: String,
+    /// The certificates, in PEM, of those who vouch for who answers over https://.
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    pub(super) ca: Option<PathBuf>,
+    /// Whoever answers over https:// is believed: for 127.0.0.1, [::1] and localhost only.
+    #[arg(long)]
+    pub(super) insecure: bool,
+    /// A file with USER:PASSWORD in its first line. Without it, STDIOWATCH_BASIC_AUTH may hold that.
+    #[arg(long, value_name = "FILE")]
+    pub(super) basic_auth_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -189,10 +201,14 @@ pub(super) struct ServeArgs {
     /// Read the files of --config again when they change. SIGHUP does that too.
     #[arg(long, requires = "config")]
     pub(super) watch_config: bool,
-    /// Allow what changes something over HTTP: POST /-/reload, /-/resume/NAME, /-/accept/NAME. Only while listening on a loopback
-    /// address.
+    /// Allow what changes something over HTTP: POST /-/reload, /-/resume/NAME, /-/accept/NAME. On an address that is no
+    /// loopback one, to who has authenticated (--web-config).
     #[arg(long)]
     pub(super) enable_actions: bool,
+    /// TLS, users and header fields, as Prometheus' exporters take them [default: what the
+    /// configuration says].
+    #[arg(long, value_name = "FILE")]
+    pub(super) web_config: Option<PathBuf>,
     /// From one probe to the next while all is well; 1s at the least [default: 60s, with --demo 10s].
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = quantity::interval)]
     pub(super) interval: Option<Duration>,

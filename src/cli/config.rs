@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use super::USAGE;
+use super::{USAGE, access};
 use crate::config::{Configuration, Skipped, load, schema, show};
 use crate::words::printable;
 
@@ -17,8 +17,11 @@ pub(super) enum ConfigCommand {
     /// Exit status: 0 nothing is wrong, 2 something is.
     Check {
         /// The files: ours, or those of MCP clients.
-        #[arg(required = true, value_name = "FILE")]
+        #[arg(required_unless_present = "web_config", value_name = "FILE")]
         files: Vec<PathBuf>,
+        /// A web configuration, to be checked as well.
+        #[arg(long, value_name = "FILE")]
+        web_config: Option<PathBuf>,
     },
     /// Print the JSON Schema of a configuration, for editors.
     Schema,
@@ -32,7 +35,16 @@ pub(super) enum ConfigCommand {
 
 pub(super) fn run(command: ConfigCommand) -> ExitCode {
     match command {
-        ConfigCommand::Check { files } => read(&files, |configuration| checked(&files, configuration)),
+        ConfigCommand::Check { files, web_config } => read(&files, |configuration| {
+            let (mut said, mut wrong) = checked(&files, configuration);
+            for file in web_config.iter().chain(&configuration.web_config) {
+                match access::check(file) {
+                    Ok(()) => said.push_str(&format!("{}: ok\n", printable(&file.to_string_lossy(), 300))),
+                    Err(problems) => wrong.push_str(&format!("{problems}\n")),
+                }
+            }
+            (said, wrong)
+        }),
         ConfigCommand::Show { files } => read(&files, |configuration| (show(configuration), String::new())),
         ConfigCommand::Schema => {
             say(&format!("{:#}\n", schema()));

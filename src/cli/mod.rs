@@ -1,5 +1,6 @@
 //! Floor 8: the command line, where everything is put together.
 
+mod access;
 mod args;
 mod check;
 mod config;
@@ -53,7 +54,7 @@ pub fn run() -> ExitCode {
         Command::SampleServer { kind } => crate::sample::run(kind),
         Command::Config { command } => config::run(command),
         Command::Explain { code } => explain::run(code.as_deref()),
-        Command::Healthcheck { url } => healthcheck::run(&url),
+        Command::Healthcheck(args) => healthcheck::run(&args),
         Command::Completions { shell } => reference::completions(shell),
         Command::Man { subcommand } => reference::man(subcommand.as_deref()),
         Command::CopySelf { dir } => copy_self::run(&dir),

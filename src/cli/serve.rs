@@ -9,6 +9,7 @@ use anyhow::Context as _;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
+use super::access::{Around, Doorkeeper};
 use super::args::ServeArgs;
 use super::servers::{self, Chosen};
 use super::service::{Notifier, Readings};
@@ -26,7 +27,7 @@ use crate::running::{Fleet, Launchpad, Watched};
 use crate::serve::actions::Actions;
 use crate::serve::listen::{self, Limits};
 use crate::serve::own::Own;
-use crate::serve::routes::{Sources, routes, with_manners};
+use crate::serve::routes::{Sources, routes, with_guard};
 
 /// The same for the demo, which should show something soon.
 const DEMO_INTERVAL: Duration = Duration::from_secs(10);
@@ -44,6 +45,8 @@ fn serve(args: &ServeArgs) -> anyhow::Result<()> {
     let handed = handed_over()?;
     let chosen = chosen(args)?;
     let listen = args.listen.as_deref().or(chosen.listen.as_deref()).unwrap_or(LISTEN).to_owned();
+    let around = Around { loopback: false, actions: args.enable_actions, show_private: chosen.show_private };
+    let web_config = args.web_config.clone().or_else(|| chosen.web_config.clone());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
     let signals = {
         let _inside = runtime.enter();
@@ -51,6 +54,8 @@ fn serve(args: &ServeArgs) -> anyhow::Result<()> {
     };
     let by_manager = if handed.is_some() { ", handed over by the service manager" } else { "" };
     let listener = handed.map_or_else(|| listen::bind(&listen), Ok)?;
+    let loopback = listener.local_addr().is_ok_and(|address| address.ip().to_canonical().is_loopback());
+    let door = Arc::new(Doorkeeper::new(web_config, Around { loopback, ..around })?);
     log::begin();
     let (stop, stopped) = watch::channel(false);
     let launchpad = Arc::new(Launchpad::start(GuardCommand::own(), stopped.clone()).context("cannot launch anything")?);
@@ -64,13 +69,12 @@ fn serve(args: &ServeArgs) -> anyhow::Result<()> {
     for server in &chosen.servers {
         info!(server = server.name.as_str(), every = ?server.interval, "watching");
     }
-    info!("listening on http://{address}/{by_manager}");
-    let actions = Actions::new(args.enable_actions, listener.local_addr().is_ok_and(|a| a.ip().to_canonical().is_loopback()));
-    if actions == Actions::NotHere {
-        warn!("--enable-actions has no effect: {address} is no loopback address, and nobody who calls is known");
-    }
+    info!("listening on {}://{address}/{by_manager}", if door.guard().access().tls.is_some() { "https" } else { "http" });
+    let actions = Actions::new(args.enable_actions, loopback);
+    door.warn();
     let keeper = state_dir(args, &chosen).map(|dir| Keeper::open(&dir));
-    let watching = Watching { source: source(args, &chosen), servers: chosen.servers, keeper, signals, stop, stopped };
+    let show_private = chosen.show_private == Some(true);
+    let watching = Watching { source: source(args, &chosen, &door), servers: chosen.servers, keeper, signals, stop, stopped, door, show_private };
     let ended = runtime.block_on(watching.until_stopped(listener, actions, launchpad));
     // A configuration that is still being read keeps nobody.
     runtime.shutdown_background();
@@ -103,23 +107,35 @@ fn state_dir(args: &ServeArgs, chosen: &Chosen) -> Option<PathBuf> {
 fn chosen(args: &ServeArgs) -> anyhow::Result<Chosen> {
     if args.demo {
         let servers = demo::servers(args.interval.unwrap_or(DEMO_INTERVAL))?;
-        return Ok(Chosen { servers, skipped: Vec::new(), listen: None, state_dir: None, files: Vec::new() });
+        return Ok(Chosen::of(servers));
     }
     servers::chosen(&args.server, &[], args.interval)
 }
 
-/// Where the servers can be read again; what was given on the command line cannot.
-fn source(args: &ServeArgs, chosen: &Chosen) -> Option<Source> {
+/// Where the servers and the web configuration can be read again, both or neither; what was given on the command line
+/// stays.
+fn source(args: &ServeArgs, chosen: &Chosen, door: &Arc<Doorkeeper>) -> Option<Source> {
+    let door = Arc::clone(door);
     if args.server.config.is_empty() {
-        return None;
+        let servers = chosen.servers.clone();
+        return door.has_file().then(|| {
+            let load = move || {
+                door.put_in_force(door.read()?, None);
+                Ok(servers.clone())
+            };
+            Source { load: Arc::new(load), follow: None }
+        });
     }
     let (server, interval) = (args.server.clone(), args.interval);
-    let begun_with = (chosen.listen.clone(), chosen.state_dir.clone());
+    let lasting = |chosen: &Chosen| (chosen.listen.clone(), chosen.state_dir.clone(), chosen.web_config.clone(), chosen.show_private);
+    let begun_with = lasting(chosen);
     let load = move || {
         let chosen = servers::chosen(&server, &[], interval).map_err(|error| format!("{error:#}"))?;
-        if (&chosen.listen, &chosen.state_dir) != (&begun_with.0, &begun_with.1) {
-            warn!("`listen` and `state_dir` are what they were: a change of them takes a restart");
+        let web = door.read()?;
+        if lasting(&chosen) != begun_with {
+            warn!("`listen`, `state_dir`, `web_config` and `show_private` are what they were: a change of them takes a restart");
         }
+        door.put_in_force(web, None);
         for skipped in chosen.skipped.iter().filter(|skipped| skipped.broken) {
             warn!("{}", servers::told(skipped));
         }
@@ -141,6 +157,8 @@ struct Watching {
     signals: Signals,
     stop: watch::Sender<bool>,
     stopped: watch::Receiver<bool>,
+    door: Arc<Doorkeeper>,
+    show_private: bool,
 }
 
 impl Watching {
@@ -149,16 +167,21 @@ impl Watching {
         let hub = Arc::new(Hub::keeping(self.keeper));
         hub.update(|snapshot| snapshot.sidecar.started = now);
         let own = Arc::new(Own::new(now).context("cannot set up metrics")?);
+        if self.door.has_file() {
+            own.registry().register(self.door.told.collector()).context("cannot set up metrics")?;
+            tokio::spawn(Arc::clone(&self.door).follow(self.stopped.clone()));
+        }
         let fleet = Fleet::new(Arc::clone(&hub), launchpad);
         fleet.replace(self.servers);
         let (notifier, readings) = Notifier::new(Arc::clone(&hub));
         let reloader = self.source.map(|source| reloader(source, &fleet, &own, readings.clone(), self.stopped.clone()));
         tokio::spawn(obey(self.signals, self.stop, reloader.clone(), readings));
-        let sources = Sources { hub, own, now: clock::now, actions, fleet: Some(Arc::clone(&fleet)), reloader, show_private: false };
+        let sources = Sources { hub, own, now: clock::now, actions, fleet: Some(Arc::clone(&fleet)), reloader, show_private: self.show_private };
         let mut stopped = self.stopped.clone();
-        let serving = listen::run(listener, with_manners(routes(sources)), Limits::default(), async move {
-            let _ = stopped.wait_for(|stop| *stop).await;
-        });
+        let serving =
+            listen::run_with(listener, with_guard(routes(sources), self.door.guard()), Some(self.door.guard()), Limits::default(), async move {
+                let _ = stopped.wait_for(|stop| *stop).await;
+            });
         let stopped = self.stopped.clone();
         let ((), served) = notifier.during(async { tokio::join!(fleet.run(self.stopped), serving) }, stopped).await;
         served.context("cannot serve HTTP")

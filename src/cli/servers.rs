@@ -23,13 +23,15 @@ pub(super) struct Chosen {
     /// What the files say of where to listen and to keep things.
     pub(super) listen: Option<String>,
     pub(super) state_dir: Option<PathBuf>,
+    pub(super) web_config: Option<PathBuf>,
+    pub(super) show_private: Option<bool>,
     /// All files that this was read from.
     pub(super) files: Vec<PathBuf>,
 }
 
 /// Everything that is wrong with configuration files, a line each.
 #[derive(Debug)]
-pub(super) struct Wrong(Vec<FileProblem>);
+pub(super) struct Wrong(pub(super) Vec<FileProblem>);
 
 impl fmt::Display for Wrong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -62,13 +64,13 @@ pub(super) fn located(args: &ServerArgs, names: &[String], interval: Option<Dura
             );
         }
         let server = args.watched(interval.unwrap_or(config::INTERVAL))?;
-        return Ok(Chosen { servers: vec![server], skipped: Vec::new(), listen: None, state_dir: None, files: Vec::new() });
+        return Ok(Chosen::of(vec![server]));
     }
     if let Some(option) = args.of_a_command() {
         bail!("--{option} is for a server that is given as a command; write it into the file for those of --config");
     }
     let configuration = config::load(&args.config, &|name| std::env::var(name).ok()).map_err(Wrong)?;
-    let Configuration { listen, state_dir, servers, skipped, files } = configuration;
+    let Configuration { listen, state_dir, web_config, show_private, servers, skipped, files } = configuration;
     let mut servers: Vec<Watched> = servers.into_iter().map(|server| server.watched).collect();
     for server in &mut servers {
         server.interval = interval.unwrap_or(server.interval);
@@ -76,7 +78,7 @@ pub(super) fn located(args: &ServerArgs, names: &[String], interval: Option<Dura
             server.schema.lock.clone_from(&args.lock);
         }
     }
-    let mut chosen = Chosen { servers, skipped, listen, state_dir, files };
+    let mut chosen = Chosen { servers, skipped, listen, state_dir, web_config, show_private, files };
     chosen.restrict(names)?;
     if chosen.servers.is_empty() {
         let why: Vec<String> = chosen.skipped.iter().map(told).collect();
@@ -87,6 +89,11 @@ pub(super) fn located(args: &ServerArgs, names: &[String], interval: Option<Dura
 }
 
 impl Chosen {
+    /// These servers, and no file.
+    pub(super) fn of(servers: Vec<Watched>) -> Chosen {
+        Chosen { servers, skipped: Vec::new(), listen: None, state_dir: None, web_config: None, show_private: None, files: Vec::new() }
+    }
+
     /// Keeps the servers with these names; all of them if there are none.
     fn restrict(&mut self, names: &[String]) -> anyhow::Result<()> {
         if names.is_empty() {

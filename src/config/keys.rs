@@ -34,6 +34,18 @@ pub static FILE: Keys = Keys {
         key("listen", Kind::Text(Texts::Address), LISTEN, "Where `serve` listens. `:PORT` is every interface."),
         key("state_dir", PATH, "", "A directory for what is remembered from one run of `serve` to the next. From the file's own directory."),
         key(
+            "web_config",
+            PATH,
+            "",
+            "A file with TLS, users and header fields, as Prometheus' exporters take it: `docs/security.md`. From the file's own directory.",
+        ),
+        key(
+            "show_private",
+            Kind::Bool,
+            "",
+            "Whether evidence, stderr, environment, versions and transcripts are shown: `true` to everybody, `false` to nobody; without it, to who has authenticated.",
+        ),
+        key(
             "defaults",
             Kind::Keys(&DEFAULTS),
             "",

@@ -66,6 +66,8 @@ pub enum Names {
     Codes,
     /// JSON pointers (RFC 6901).
     Pointers,
+    /// Of users.
+    Users,
 }
 
 impl Keys {
@@ -92,7 +94,9 @@ impl Kind {
             Kind::Amount(amount) => amount.right(),
             Kind::Bool => "true or false".to_owned(),
             Kind::List(Kind::Word(words)) => format!("a list of words out of {}", or(words)),
-            Kind::List(Kind::Text(_)) => "a list of paths".to_owned(),
+            Kind::List(Kind::Text(Texts::Path)) => "a list of paths".to_owned(),
+            Kind::List(Kind::Text(Texts::Route)) => "a list of paths, as in [/livez, /readyz]".to_owned(),
+            Kind::List(Kind::Text(_)) => "a list of texts".to_owned(),
             Kind::List(_) => "a list, as in [\"-y\", \"some-package\"]".to_owned(),
             Kind::Keys(keys) if !keys.example.is_empty() => format!("a mapping, as in {}", keys.example),
             Kind::Keys(keys) => format!("a mapping with keys out of {}", or(&keys.iter().map(|key| key.name).collect::<Vec<_>>())),
@@ -110,7 +114,9 @@ impl Kind {
         match self {
             Kind::Text(Texts::Path) => "path".to_owned(),
             Kind::Text(Texts::Address) => "HOST:PORT".to_owned(),
-            Kind::Text(Texts::Command | Texts::Tool | Texts::Any) => "text".to_owned(),
+            Kind::Text(Texts::Command | Texts::Tool | Texts::Any | Texts::Header) => "text".to_owned(),
+            Kind::Text(Texts::Route) => "path of a URL".to_owned(),
+            Kind::Text(Texts::Bcrypt) => "bcrypt hash".to_owned(),
             Kind::Scalar => "text or number".to_owned(),
             Kind::Word(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" "),
             Kind::Amount(amount) => amount.name(),
@@ -120,6 +126,7 @@ impl Kind {
             Kind::Named(Names::Servers, _) => "mapping: name → server".to_owned(),
             Kind::Named(Names::Variables, value) => format!("mapping: NAME → {}", value.name()),
             Kind::Named(Names::Codes, value) => format!("mapping: code → {}", value.name()),
+            Kind::Named(Names::Users, value) => format!("mapping: user → {}", value.name()),
             Kind::Named(Names::Pointers, value) => format!("mapping: JSON pointer → {}", value.name()),
             Kind::Json => "any value".to_owned(),
             Kind::Object => "mapping".to_owned(),
@@ -134,6 +141,7 @@ impl Names {
             Names::Servers => "a mapping from names to servers, as in {files: {command: npx}}",
             Names::Variables => "a mapping from names to values, as in {NAME: value}",
             Names::Codes => "a mapping from codes to levels, as in {stdout.noise: warn}",
+            Names::Users => "a mapping from names to bcrypt hashes, as in {alice: $2y$10$…}",
             Names::Pointers => "a mapping from JSON pointers to values, as in {/structuredContent/sum: 5}",
         }
     }

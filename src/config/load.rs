@@ -17,6 +17,8 @@ use crate::words::{ServerName, printable};
 struct Said {
     listen: Option<(String, Place)>,
     state_dir: Option<(PathBuf, Place)>,
+    web_config: Option<(PathBuf, Place)>,
+    show_private: Option<(bool, Place)>,
     servers: Vec<Configured>,
     skipped: Vec<Skipped>,
     files: Vec<PathBuf>,
@@ -36,6 +38,8 @@ pub fn load(paths: &[PathBuf], env: Env<'_>) -> Result<Configuration, Vec<FilePr
     let mut seen = BTreeSet::new();
     let mut listen = Global::new("listen");
     let mut state_dir = Global::new("state_dir");
+    let mut web_config = Global::new("web_config");
+    let mut show_private = Global::new("show_private");
     for path in paths {
         if !seen.insert(fs::canonicalize(path).unwrap_or_else(|_| path.clone())) {
             continue;
@@ -45,6 +49,8 @@ pub fn load(paths: &[PathBuf], env: Env<'_>) -> Result<Configuration, Vec<FilePr
             Ok(said) => {
                 problems.extend(listen.take(path, said.listen));
                 problems.extend(state_dir.take(path, said.state_dir));
+                problems.extend(web_config.take(path, said.web_config));
+                problems.extend(show_private.take(path, said.show_private));
                 configuration.servers.extend(said.servers);
                 configuration.skipped.extend(said.skipped);
                 configuration.files.extend(said.files);
@@ -57,6 +63,8 @@ pub fn load(paths: &[PathBuf], env: Env<'_>) -> Result<Configuration, Vec<FilePr
     }
     configuration.listen = listen.value();
     configuration.state_dir = state_dir.value();
+    configuration.web_config = web_config.value();
+    configuration.show_private = show_private.value();
     tell_apart(&mut configuration.servers);
     let mut kept = BTreeSet::new();
     configuration.files.retain(|file| kept.insert(file.clone()));
@@ -69,8 +77,8 @@ fn one(path: &Path, env: Env<'_>) -> Result<Said, Vec<FileProblem>> {
     if is_clients(path, &text) {
         return of_client(&text, path, env);
     }
-    let ours = ours::read(&text, path, env)?;
-    Ok(Said { listen: ours.listen, state_dir: ours.state_dir, servers: ours.servers, skipped: Vec::new(), files: ours.files })
+    let ours::Ours { listen, state_dir, web_config, show_private, servers, files } = ours::read(&text, path, env)?;
+    Ok(Said { listen, state_dir, web_config, show_private, servers, skipped: Vec::new(), files })
 }
 
 /// What the file of an MCP client says.

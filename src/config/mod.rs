@@ -15,6 +15,7 @@ mod show;
 mod similar;
 mod text;
 pub mod tree;
+pub mod web;
 pub mod yaml;
 
 use std::fmt;
@@ -39,6 +40,10 @@ pub struct Configuration {
     pub listen: Option<String>,
     /// Where what is remembered is kept.
     pub state_dir: Option<PathBuf>,
+    /// The web configuration: who may ask over HTTP. It has not been read.
+    pub web_config: Option<PathBuf>,
+    /// What is private is shown to everybody, or to nobody; to who has authenticated, where nothing is said.
+    pub show_private: Option<bool>,
     /// The servers, in the order they are written; no name occurs twice.
     pub servers: Vec<Configured>,
     /// The entries that cannot be watched.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::keys::{DEFAULTS, FILE, SERVER};
 use super::kind::Kind;
-use super::read::{Got, Reader};
+use super::read::{Got, Reader, What};
 use super::tree::{Member, Node, Place, Problem, Value};
 use super::{Configured, Env, FileProblem, yaml};
 use crate::words::ServerName;
@@ -23,6 +23,10 @@ pub(super) struct Ours {
     pub(super) listen: Option<(String, Place)>,
     /// Where what is remembered is kept, and where it says so.
     pub(super) state_dir: Option<(PathBuf, Place)>,
+    /// The web configuration, and where it says so.
+    pub(super) web_config: Option<(PathBuf, Place)>,
+    /// Who sees what is private, and where it says so.
+    pub(super) show_private: Option<(bool, Place)>,
     /// The servers.
     pub(super) servers: Vec<Configured>,
     /// Other files that belong to it.
@@ -63,7 +67,10 @@ impl Ours {
     fn take_globals(&mut self, whole: &Got, lowering: &Lowering<'_>) {
         let text = |key: &str| whole.at_path(&[key]).and_then(|got| Some((got.text()?.to_owned(), got.at)));
         self.listen = text("listen");
-        self.state_dir = text("state_dir").map(|(path, at)| (lowering.path(&path), at));
+        let path = |key: &str| text(key).map(|(path, at)| (lowering.path(&path), at));
+        self.state_dir = path("state_dir");
+        self.web_config = path("web_config");
+        self.show_private = whole.at_path(&["show_private"]).map(|got| (got.what == What::Bool(true), got.at));
     }
 }
 

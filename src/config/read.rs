@@ -131,7 +131,7 @@ impl<'e> Reader<'e> {
         let right = match (kind, &node.value) {
             (Kind::Amount(Amount::Duration(_)), Value::Number(number)) => format!("a duration has a unit, as in {}s", printable(number, 20)),
             (Kind::List(_), Value::Text(text)) => format!("write a list, here {}", as_list(text)),
-            (Kind::Text(Texts::Any | Texts::Command | Texts::Path | Texts::Tool), Value::Number(number)) => {
+            (Kind::Text(Texts::Any | Texts::Header | Texts::Command | Texts::Path | Texts::Tool), Value::Number(number)) => {
                 format!("write it in quotes, \"{}\"", printable(number, 20))
             }
             _ => format!("write {}", kind.right()),
@@ -363,6 +363,11 @@ fn name(name: &str, names: Names) -> Result<(), String> {
             None => Ok(()),
         },
         Names::Codes => known_code(name),
+        Names::Users => match name.chars().find(|c| *c == ':' || c.is_control()) {
+            Some(c) => Err(format!("\"{shown}\": the name of a user may not contain {c:?}")),
+            None if name.is_empty() => Err("the name of a user is empty".to_owned()),
+            None => Ok(()),
+        },
         Names::Pointers if name.is_empty() || name.starts_with('/') => Ok(()),
         Names::Pointers => Err(format!("\"{shown}\" is no JSON pointer, which begins with /")),
     }

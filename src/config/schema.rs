@@ -60,8 +60,10 @@ fn default(written: &str) -> Value {
 
 fn kind(kind_of: &'static Kind) -> Value {
     match kind_of {
-        Kind::Text(Texts::Any) => json!({"type": "string"}),
+        Kind::Text(Texts::Any | Texts::Header) => json!({"type": "string"}),
         Kind::Text(Texts::Command | Texts::Path | Texts::Tool) => json!({"type": "string", "minLength": 1}),
+        Kind::Text(Texts::Route) => json!({"type": "string", "pattern": "^/"}),
+        Kind::Text(Texts::Bcrypt) => json!({"type": "string", "pattern": "^\\$2[abxy]\\$"}),
         Kind::Text(Texts::Address) => varying(json!({"type": "string", "pattern": ":[0-9]{1,5}$"})),
         Kind::Scalar => json!({"type": ["string", "number"]}),
         Kind::Word(words) => varying(json!({"enum": words})),
@@ -96,6 +98,7 @@ fn named(names: Names, value: &'static Kind) -> Value {
         }
         Names::Variables => schema["propertyNames"] = json!({"minLength": 1, "pattern": "^[^=]*$"}),
         Names::Codes => schema["propertyNames"] = json!({"enum": CHECKS.iter().map(|check| check.code).collect::<Vec<_>>()}),
+        Names::Users => schema["propertyNames"] = json!({"minLength": 1, "pattern": "^[^:]*$"}),
         Names::Pointers => schema["propertyNames"] = json!({"pattern": "^(/|$)"}),
     }
     schema

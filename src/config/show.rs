@@ -24,6 +24,12 @@ pub fn show(configuration: &Configuration) -> String {
     if let Some(dir) = &configuration.state_dir {
         let _ = writeln!(out, "state_dir: {}", text(&dir.to_string_lossy()));
     }
+    if let Some(file) = &configuration.web_config {
+        let _ = writeln!(out, "web_config: {}", text(&file.to_string_lossy()));
+    }
+    if let Some(private) = configuration.show_private {
+        let _ = writeln!(out, "show_private: {private}");
+    }
     let _ = writeln!(out, "servers:");
     for server in &configuration.servers {
         show_server(&mut out, server);

@@ -15,6 +15,12 @@ pub enum Texts {
     Address,
     /// A tool's name.
     Tool,
+    /// The path of a URL, for everybody.
+    Route,
+    /// A bcrypt hash; never shown.
+    Bcrypt,
+    /// The value of a header field.
+    Header,
 }
 
 impl Texts {
@@ -26,6 +32,9 @@ impl Texts {
             Texts::Path => "a path",
             Texts::Address => "an address, as in 127.0.0.1:10779",
             Texts::Tool => "a tool's name",
+            Texts::Route => "a path, as in /livez",
+            Texts::Bcrypt => "a bcrypt hash in quotes, as `htpasswd -nBC 10 NAME` makes it: $2y$10$…",
+            Texts::Header => "a text",
         }
     }
 
@@ -37,6 +46,10 @@ impl Texts {
     pub(super) fn check(self, text: &str) -> Result<(), String> {
         match self {
             Texts::Any => Ok(()),
+            Texts::Route => route(text),
+            Texts::Bcrypt => bcrypt(text),
+            Texts::Header if text.bytes().all(|b| b == b'\t' || (0x20..0x7f).contains(&b)) => Ok(()),
+            Texts::Header => Err("holds characters that no header field can; write printable ASCII".to_owned()),
             Texts::Command | Texts::Path | Texts::Tool if text.is_empty() => Err(format!("is empty; write {}", self.right())),
             Texts::Command | Texts::Path if text.contains('\0') => Err("contains a NUL byte, which no path can".to_owned()),
             Texts::Command | Texts::Path | Texts::Tool => Ok(()),
@@ -59,6 +72,34 @@ fn address(text: &str) -> Result<(), String> {
     };
     let is_port = !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) && port.parse::<u16>().is_ok();
     if is_host && is_port { Ok(()) } else { wrong() }
+}
+
+/// What changes something is never for everybody.
+fn route(text: &str) -> Result<(), String> {
+    let shown = printable(text, 60);
+    if text.starts_with("/-/") {
+        return Err(format!("is \"{shown}\", which changes something; such paths are for who has authenticated"));
+    }
+    let fits = |b: u8| (0x21..0x7f).contains(&b) && !matches!(b, b'?' | b'#');
+    if text.starts_with('/') && text.bytes().all(fits) {
+        Ok(())
+    } else {
+        Err(format!("is \"{shown}\"; write the path as it is asked for, as in /livez, without a query"))
+    }
+}
+
+/// `$2y$COST$` and 53 characters of bcrypt's base64. Whatever it is may be a password, and is not shown.
+fn bcrypt(text: &str) -> Result<(), String> {
+    /// At 16 one check takes some four seconds.
+    const COSTS: std::ops::RangeInclusive<u32> = 4..=16;
+    let rest = ["$2a$", "$2b$", "$2x$", "$2y$"].iter().find_map(|version| text.strip_prefix(version));
+    let parts = rest.and_then(|rest| rest.split_once('$')).filter(|(cost, _)| cost.len() == 2);
+    let is_hash = |hash: &str| hash.len() == 53 && hash.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'/'));
+    match parts.and_then(|(cost, hash)| Some((cost.parse::<u32>().ok()?, hash))) {
+        Some((cost, hash)) if is_hash(hash) && COSTS.contains(&cost) => Ok(()),
+        Some((cost, hash)) if is_hash(hash) => Err(format!("has cost {cost}; write one of cost 4 to 16, of which each makes a check twice as long")),
+        _ => Err(format!("is no bcrypt hash; write {}", Texts::Bcrypt.right())),
+    }
 }
 
 #[cfg(test)]

@@ -4,4 +4,5 @@ pub mod clock;
 pub mod peers;
 pub mod process;
 pub mod service;
+pub mod tls;
 pub mod vault;

@@ -6,6 +6,8 @@ use std::net::IpAddr;
 use axum::http::HeaderMap;
 use axum::http::header::{HOST, ORIGIN};
 
+use super::access::Caller;
+
 /// Where a server is resumed; its name follows.
 pub(super) const RESUME: &str = "/-/resume/";
 
@@ -17,7 +19,7 @@ pub(super) const ACCEPT: &str = "/-/accept/";
 pub enum Actions {
     /// It was not asked for.
     Off,
-    /// It was, but others than this machine's users can call, and nobody says who is calling.
+    /// It was, but others than this machine's users can call: by who says who it is.
     NotHere,
     /// By whoever can call.
     On,
@@ -39,33 +41,31 @@ impl Actions {
     /// # Errors
     ///
     /// Why not.
-    pub(super) fn permit(self, headers: &HeaderMap) -> Result<(), &'static str> {
-        match self {
-            Actions::Off => Err("actions are off: start stdiowatch as `serve --enable-actions`\n"),
-            Actions::NotHere => {
-                Err("actions are refused on an address that is no loopback one: listen on 127.0.0.1, or restart stdiowatch to resume\n")
-            }
-            // Browsers send it with every POST, also for a page of somebody else's.
-            Actions::On if headers.contains_key(ORIGIN) => Err("actions are refused to pages in a browser: use curl -X POST, or the like\n"),
-            Actions::On => Ok(()),
+    pub(super) fn permit(self, caller: Caller, headers: &HeaderMap) -> Result<(), &'static str> {
+        if self == Actions::Off {
+            return Err("actions are off: start stdiowatch as `serve --enable-actions`\n");
         }
-    }
-}
-
-impl Actions {
-    /// Lets a request with these headers see what is private: what a server is sent and writes.
-    ///
-    /// # Errors
-    ///
-    /// Why not.
-    pub(super) fn permit_private(self, headers: &HeaderMap) -> Result<(), &'static str> {
-        self.permit(headers)?;
+        // Browsers send the one with every POST, and the other one with everything, also for a page of somebody else's:
+        // with the password that its user once gave, and with the certificate that it has.
+        // What somebody typed is of no page.
+        if headers.contains_key(ORIGIN) || headers.get(FETCH_SITE).is_some_and(|site| site != "none") {
+            return Err("actions are refused to pages in a browser: use curl -X POST, or the like\n");
+        }
+        if caller.authenticated {
+            return Ok(());
+        }
+        if self == Actions::NotHere {
+            return Err("actions are refused on an address that is no loopback one, but to who has authenticated: see docs/security.md\n");
+        }
         // A page of somebody else's whose name was made to point here is of the same origin to a browser,
         // and may read the answer. It cannot give another name than its own.
         let host = headers.get(HOST).map(|host| host.to_str().unwrap_or("?"));
-        if host.is_none_or(is_loopback) { Ok(()) } else { Err("this is told to who asks 127.0.0.1, [::1] or localhost, by that name\n") }
+        if host.is_none_or(is_loopback) { Ok(()) } else { Err("this is for who asks 127.0.0.1, [::1] or localhost, by that name\n") }
     }
 }
+
+/// Which page asks, to a browser (Fetch Metadata Request Headers, 2.3).
+const FETCH_SITE: &str = "sec-fetch-site";
 
 /// Whether a `Host` field names this machine's own loopback.
 fn is_loopback(host: &str) -> bool {
@@ -82,25 +82,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_done_unless_asked_for_and_on_loopback_and_by_no_page() {
-        let none = HeaderMap::new();
-        assert!(Actions::new(false, true).permit(&none).unwrap_err().contains("--enable-actions"));
-        assert!(Actions::new(true, false).permit(&none).unwrap_err().contains("loopback"));
-        assert_eq!(Actions::new(true, true).permit(&none), Ok(()));
-        let page = [(ORIGIN, "http://localhost:10779".parse().unwrap())].into_iter().collect();
-        assert!(Actions::On.permit(&page).is_err());
+    fn nothing_is_done_unless_asked_for_and_on_loopback_or_by_somebody_known_and_by_no_page() {
+        let (none, anybody) = (HeaderMap::new(), Caller::default());
+        let known = Caller { authenticated: true, ..anybody };
+        assert!(Actions::new(false, true).permit(known, &none).unwrap_err().contains("--enable-actions"));
+        assert!(Actions::new(true, false).permit(anybody, &none).unwrap_err().contains("loopback"));
+        assert_eq!(Actions::new(true, true).permit(anybody, &none), Ok(()));
+        assert_eq!(Actions::new(true, false).permit(known, &none), Ok(()));
+        let typed = [("sec-fetch-site".parse().unwrap(), "none".parse().unwrap())].into_iter().collect();
+        assert_eq!(Actions::On.permit(anybody, &typed), Ok(()));
+        for (name, value) in [("origin", "http://localhost:10779"), ("origin", "null"), ("sec-fetch-site", "same-origin")] {
+            let page: HeaderMap = [(name.parse().unwrap(), value.parse().unwrap())].into_iter().collect();
+            for (actions, caller) in [(Actions::On, anybody), (Actions::On, known), (Actions::NotHere, known)] {
+                assert!(actions.permit(caller, &page).unwrap_err().contains("browser"), "{name}: {value}");
+            }
+        }
     }
 
     #[test]
-    fn what_is_private_is_told_to_no_page_under_any_name() {
-        let told = |host: &str| Actions::On.permit_private(&[(HOST, host.parse().unwrap())].into_iter().collect()).is_ok();
+    fn nothing_is_done_for_a_page_under_any_name() {
+        let told = |host: &str| Actions::On.permit(Caller::default(), &[(HOST, host.parse().unwrap())].into_iter().collect()).is_ok();
         for host in ["127.0.0.1", "127.0.0.1:10779", "localhost:1", "LocalHost", "[::1]", "[::1]:80", "127.1.2.3:9"] {
             assert!(told(host), "{host}");
         }
         for host in ["evil.example", "evil.example:10779", "127.0.0.1.evil.example:10779", "10.0.0.1", "", "[::2]:1", "localhost.evil:1"] {
             assert!(!told(host), "{host}");
         }
-        assert!(Actions::On.permit_private(&HeaderMap::new()).is_ok(), "HTTP/1.0, no browser");
-        assert!(Actions::Off.permit_private(&HeaderMap::new()).is_err());
+        assert!(Actions::On.permit(Caller::default(), &HeaderMap::new()).is_ok(), "HTTP/1.0, no browser");
     }
 }

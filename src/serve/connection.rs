@@ -15,11 +15,16 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 use tower::ServiceExt as _;
+
+use super::access::{Guard, Line, NO_TLS};
+use crate::outside::tls::Answering;
 
 /// The most that the head of a request may have, in bytes and in fields.
 const MAX_HEAD: usize = 16 << 10;
@@ -106,15 +111,33 @@ impl Activity {
 }
 
 /// Serves `stream` until its client ends it, is cut, or `stop` becomes true and what is in flight
-/// is answered.
-pub(super) async fn serve(stream: TcpStream, router: Router, patience: Patience, activity: Arc<Activity>, mut stop: watch::Receiver<bool>) {
+/// is answered. With TLS, where `guard` says so: a handshake takes no longer than a request's head, and with the first
+/// one both together do not.
+pub(super) async fn serve(
+    stream: TcpStream,
+    router: Router,
+    guard: Option<Arc<Guard>>,
+    patience: Patience,
+    activity: Arc<Activity>,
+    mut stop: watch::Receiver<bool>,
+) {
     // Answers are whole: waiting to fill a packet only delays them.
     let _ = stream.set_nodelay(true);
-    let io = TokioIo::new(Watched { stream, activity: Arc::clone(&activity) });
+    let stream = Watched { stream, activity: Arc::clone(&activity) };
+    let tls = guard.and_then(|guard| guard.access().tls.clone());
+    let mut opening = pin!(open(stream, tls));
+    let opened = tokio::select! {
+        opened = in_time(opening.as_mut(), &activity, patience) => opened.flatten(),
+        () = activity.evicted.notified() => return,
+        _ = stop.wait_for(|stop| *stop) => return,
+    };
+    let Some((stream, line)) = opened else { return };
+    let io = TokioIo::new(stream);
     let stopping = Stopping(stop.clone());
     let service = service_fn(|mut request| {
         let (router, activity) = (router.clone(), Arc::clone(&activity));
         request.extensions_mut().insert(stopping.clone());
+        request.extensions_mut().insert(line.clone());
         async move {
             activity.set_busy(true);
             let response = router.oneshot(request).await;
@@ -128,7 +151,7 @@ pub(super) async fn serve(stream: TcpStream, router: Router, patience: Patience,
     let mut stopping = false;
     while !stopping {
         tokio::select! {
-            () = to_its_end(connection.as_mut(), &activity, patience) => return,
+            _ = in_time(connection.as_mut(), &activity, patience) => return,
             () = activity.evicted.notified() => return,
             _ = stop.wait_for(|stop| *stop) => {
                 stopping = true;
@@ -136,23 +159,62 @@ pub(super) async fn serve(stream: TcpStream, router: Router, patience: Patience,
             }
         }
     }
-    to_its_end(connection, &activity, patience).await;
+    in_time(connection, &activity, patience).await;
 }
 
-/// Drives a connection until it ends or its client's time is up.
-async fn to_its_end<C: Future>(mut connection: Pin<&mut C>, activity: &Activity, patience: Patience) {
+/// The stream that requests come over, and how it came about; `None` if none ever will.
+async fn open(mut stream: Watched, tls: Option<Answering>) -> Option<(Stream, Line)> {
+    let Some(Answering { config, clients }) = tls else { return Some((Stream::Plain(stream), Line::Plain)) };
+    let mut first = [0];
+    if stream.stream.peek(&mut first).await.ok()? == 0 {
+        return None;
+    }
+    if first[0] != HANDSHAKE {
+        refuse_plain(&mut stream).await;
+        return None;
+    }
+    let stream = match TlsAcceptor::from(config).accept(stream).await {
+        Ok(stream) => stream,
+        Err(error) => {
+            tracing::debug!(%error, "a TLS handshake failed");
+            return None;
+        }
+    };
+    let certificates =
+        stream.get_ref().1.peer_certificates().unwrap_or_default().iter().map(|certificate| certificate.clone().into_owned()).collect();
+    Some((Stream::Tls(Box::new(stream)), Line::Tls { certificates, by: clients }))
+}
+
+/// The type of a TLS record that a handshake begins with (RFC 8446, 5.1).
+const HANDSHAKE: u8 = 22;
+
+/// Tells who speaks plain HTTP where TLS is spoken, in plain HTTP; and reads on until it has heard that, since what is
+/// closed with something unread is reset.
+async fn refuse_plain(stream: &mut Watched) {
+    let answer = format!(
+        "HTTP/1.0 400 Bad Request\r\ncontent-type: text/plain; charset=utf-8\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{NO_TLS}",
+        NO_TLS.len()
+    );
+    if stream.write_all(answer.as_bytes()).await.is_ok() && stream.shutdown().await.is_ok() {
+        let mut unheard = [0; 1024];
+        while matches!(stream.read(&mut unheard).await, Ok(1..)) {}
+    }
+}
+
+/// Drives what goes over a connection until it ends or its client's time is up.
+async fn in_time<C: Future>(mut connection: Pin<&mut C>, activity: &Activity, patience: Patience) -> Option<C::Output> {
     let mut timer = pin!(sleep_until(activity.deadline(patience)));
     poll_fn(|cx| {
-        if connection.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(());
+        if let Poll::Ready(output) = connection.as_mut().poll(cx) {
+            return Poll::Ready(Some(output));
         }
         let deadline = activity.deadline(patience);
         if timer.deadline() != deadline {
             timer.as_mut().reset(deadline);
         }
-        timer.as_mut().poll(cx)
+        timer.as_mut().poll(cx).map(|()| None)
     })
-    .await;
+    .await
 }
 
 /// A stream that notes when something went through it.
@@ -195,5 +257,57 @@ impl AsyncWrite for Watched {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+/// What requests come over. One type for both, so that all that speaks HTTP is there once.
+enum Stream {
+    Plain(Watched),
+    Tls(Box<TlsStream<Watched>>),
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Stream::Plain(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Stream::Tls(stream) => Pin::new(stream).poll_read(cx, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Stream::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Stream::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
+        }
+    }
+
+    fn poll_write_vectored(self: Pin<&mut Self>, cx: &mut Context<'_>, pieces: &[io::IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Stream::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
+            Stream::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match self {
+            Stream::Plain(stream) => stream.is_write_vectored(),
+            Stream::Tls(stream) => stream.is_write_vectored(),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Stream::Plain(stream) => Pin::new(stream).poll_flush(cx),
+            Stream::Tls(stream) => Pin::new(stream).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Stream::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
+            Stream::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
     }
 }

@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::access::Guard;
 use super::connection::{Activity, Patience, serve};
 
 /// How long to wait when a connection could not be accepted for want of something.
@@ -114,9 +115,24 @@ pub fn bind(address: &str) -> Result<StdListener, BindError> {
 ///
 /// When the runtime does not take the listener. An error of one connection ends that connection.
 pub async fn run(listener: StdListener, router: Router, limits: Limits, shutdown: impl Future<Output = ()>) -> io::Result<()> {
+    run_with(listener, router, None, limits, shutdown).await
+}
+
+/// The same with TLS, where `guard` says so when somebody connects.
+///
+/// # Errors
+///
+/// The same.
+pub async fn run_with(
+    listener: StdListener,
+    router: Router,
+    guard: Option<Arc<Guard>>,
+    limits: Limits,
+    shutdown: impl Future<Output = ()>,
+) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let listener = TcpListener::from_std(listener)?;
-    let mut house = House { router, limits, guests: Vec::new(), tasks: JoinSet::new(), stop: watch::Sender::new(false), complained: None };
+    let mut house = House { router, guard, limits, guests: Vec::new(), tasks: JoinSet::new(), stop: watch::Sender::new(false), complained: None };
     let mut shutdown = pin!(shutdown);
     loop {
         tokio::select! {
@@ -133,6 +149,7 @@ pub async fn run(listener: StdListener, router: Router, limits: Limits, shutdown
 /// Everything that is connected.
 struct House {
     router: Router,
+    guard: Option<Arc<Guard>>,
     limits: Limits,
     guests: Vec<Weak<Activity>>,
     tasks: JoinSet<()>,
@@ -151,7 +168,7 @@ impl House {
                 let activity = Arc::new(Activity::new());
                 self.guests.push(Arc::downgrade(&activity));
                 let patience = Patience { head: self.limits.head, idle: self.limits.idle };
-                self.tasks.spawn(serve(stream, self.router.clone(), patience, activity, self.stop.subscribe()));
+                self.tasks.spawn(serve(stream, self.router.clone(), self.guard.clone(), patience, activity, self.stop.subscribe()));
             }
             // The client's, and over already (accept(2)).
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}

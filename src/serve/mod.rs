@@ -1,7 +1,9 @@
 //! Floor 7: the HTTP side. [`routes`] says what is answered, [`listen`] how connections are kept in
-//! bounds, [`own`] what is measured of the process itself, [`actions`] whether anything may be done.
+//! bounds, [`own`] what is measured of the process itself, [`actions`] whether anything may be done,
+//! [`access`] who may ask.
 
 pub mod accept;
+pub mod access;
 pub mod actions;
 mod badges;
 mod connection;
@@ -11,4 +13,5 @@ mod metrics_body;
 mod on_demand;
 pub mod own;
 mod pages;
+mod passwords;
 pub mod routes;

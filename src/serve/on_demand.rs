@@ -10,6 +10,7 @@ use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use super::accept;
+use super::access::Caller;
 use super::routes::{Pairs, Sources, TEXT, again_later, is_set, plain};
 use crate::running::Asked;
 use crate::show::on_demand::{Came, debug, series};
@@ -42,11 +43,18 @@ impl Wanted {
     }
 }
 
-pub(super) async fn probe(State(sources): State<Sources>, method: Method, headers: HeaderMap, Query(query): Query<Pairs>) -> Response {
+pub(super) async fn probe(
+    State(sources): State<Sources>,
+    caller: Caller,
+    method: Method,
+    headers: HeaderMap,
+    Query(query): Query<Pairs>,
+) -> Response {
     let wanted = Wanted::of(query);
     let Some(target) = wanted.target else { return plain(StatusCode::BAD_REQUEST, "no target: ask /probe?target=NAME\n") };
     if wanted.debug
-        && let Err(why) = sources.actions.permit_private(&headers)
+        && !sources.shows_private(caller)
+        && let Err(why) = sources.actions.permit(caller, &headers)
     {
         return plain(StatusCode::FORBIDDEN, why);
     }

@@ -67,6 +67,37 @@ impl Own {
     }
 }
 
+/// How the web configuration was last read; a metric only where there is one.
+#[derive(Clone, Debug)]
+pub struct WebConfig(Gauge);
+
+impl WebConfig {
+    /// The metric, with a reading that went well.
+    ///
+    /// # Errors
+    ///
+    /// When its name is none: a mistake in this file.
+    pub fn new() -> Result<WebConfig, prometheus::Error> {
+        let told = WebConfig(Gauge::new(
+            "stdiowatch_web_config_last_reload_successful",
+            "Whether the web configuration and its certificates were accepted when they were last read (1), or those before are still used (0).",
+        )?);
+        told.read(true);
+        Ok(told)
+    }
+
+    /// It was read, and accepted or not.
+    pub fn read(&self, accepted: bool) {
+        self.0.set(f64::from(u8::from(accepted)));
+    }
+
+    /// For a registry.
+    #[must_use]
+    pub fn collector(&self) -> Box<dyn Collector> {
+        Box::new(self.0.clone())
+    }
+}
+
 /// The `process_*` metrics that every client library has
 /// (<https://prometheus.io/docs/instrumenting/writing_clientlibs/#process-metrics>), from
 /// `/proc/self`. Where that is not mounted, what it would tell is missing.

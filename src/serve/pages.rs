@@ -7,6 +7,7 @@ use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
+use super::access::Caller;
 use super::routes::{Sources, decoded};
 use crate::ledger::Snapshot;
 use crate::show::page::{ICON, POLICY, Page, SCRIPT, STYLE, View};
@@ -24,24 +25,24 @@ pub(super) fn routes() -> Router<Sources> {
         .route("/icon.svg", get(|| async { loaded("image/svg+xml", ICON) }))
 }
 
-async fn overview(State(sources): State<Sources>) -> Response {
-    shown(&sources, |view| (StatusCode::OK, Page::overview(view)))
+async fn overview(State(sources): State<Sources>, caller: Caller) -> Response {
+    shown(&sources, caller, |view| (StatusCode::OK, Page::overview(view)))
 }
 
-async fn server(State(sources): State<Sources>, uri: Uri) -> Response {
+async fn server(State(sources): State<Sources>, caller: Caller, uri: Uri) -> Response {
     let name = uri.path().strip_prefix("/servers/").and_then(decoded);
-    shown(&sources, |view| match name.and_then(|name| view.snapshot.server(&name)) {
+    shown(&sources, caller, |view| match name.and_then(|name| view.snapshot.server(&name)) {
         Some(server) => (StatusCode::OK, Page::server(view, server)),
         None => (StatusCode::NOT_FOUND, Page::no_such_server(view)),
     })
 }
 
-fn shown(sources: &Sources, page: impl for<'v> FnOnce(View<'v>) -> (StatusCode, Page)) -> Response {
+fn shown(sources: &Sources, caller: Caller, page: impl for<'v> FnOnce(View<'v>) -> (StatusCode, Page)) -> Response {
     // The revision first: a page may be newer than it says, and is then fetched once too often.
     let revision = sources.revision(sources.hub.revision());
     let snapshot = sources.hub.snapshot();
     let snapshot: &Snapshot = &snapshot;
-    let (status, page) = page(View { snapshot, revision: &revision, now: (sources.now)(), show_private: sources.show_private });
+    let (status, page) = page(View { snapshot, revision: &revision, now: (sources.now)(), show_private: sources.shows_private(caller) });
     (status, [(CONTENT_TYPE, "text/html; charset=utf-8"), (CONTENT_SECURITY_POLICY, POLICY)], page.html).into_response()
 }
 

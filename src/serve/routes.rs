@@ -38,6 +38,7 @@ use serde_json::json;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::set_header::SetResponseHeaderLayer;
 
+use super::access::{self, Caller, Guard};
 use super::actions::{self, Actions};
 use super::own::Own;
 use super::{accept, badges, events, metrics_body, on_demand, pages};
@@ -69,11 +70,16 @@ pub struct Sources {
     pub fleet: Option<Arc<Fleet>>,
     /// Who reads the configuration again; `None` where there is none.
     pub reloader: Option<Arc<Reloader>>,
-    /// Evidence, stderr, versions and what servers are given are shown to whoever asks.
+    /// Evidence, stderr, versions and what servers are given are shown to whoever asks, and not only to who has authenticated.
     pub show_private: bool,
 }
 
 impl Sources {
+    /// Whether this caller sees what is private.
+    pub(super) fn shows_private(&self, caller: Caller) -> bool {
+        self.show_private || caller.sees_private
+    }
+
     /// A revision of the hub, so that it is none of another process' too.
     pub(super) fn revision(&self, revision: u64) -> String {
         format!("{:x}-{revision}", self.hub.snapshot().sidecar.started.unix_ms)
@@ -105,14 +111,26 @@ pub fn routes(sources: Sources) -> Router {
 /// What holds for every answer: OPTIONS, the headers that keep browsers and caches out of trouble,
 /// and 500 for a panic (only where panics unwind; in a release build one ends the process).
 pub fn with_manners(router: Router) -> Router {
-    let always = |name: HeaderName, value: &'static str| SetResponseHeaderLayer::if_not_present(name, HeaderValue::from_static(value));
+    manners(sound(router))
+}
+
+/// The same for those whom `guard` lets in; everybody else is refused with the same headers.
+pub fn with_guard(router: Router, guard: Arc<Guard>) -> Router {
+    manners(access::guarded(sound(router), guard))
+}
+
+/// What every answer of `router` has but headers.
+fn sound(router: Router) -> Router {
     // A router's own layers run inside of what makes its 405 and `Allow`: these have to be outside.
+    Router::new().fallback_service(router).layer(from_fn(allow)).layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| {
+        plain(StatusCode::INTERNAL_SERVER_ERROR, "this should not have happened\n")
+    }))
+}
+
+fn manners(router: Router) -> Router {
+    let always = |name: HeaderName, value: &'static str| SetResponseHeaderLayer::if_not_present(name, HeaderValue::from_static(value));
     Router::new()
         .fallback_service(router)
-        .layer(from_fn(allow))
-        .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| {
-            plain(StatusCode::INTERNAL_SERVER_ERROR, "this should not have happened\n")
-        }))
         .layer(always(CACHE_CONTROL, "no-store"))
         .layer(always(X_CONTENT_TYPE_OPTIONS, "nosniff"))
         .layer(always(REFERRER_POLICY, "no-referrer"))
@@ -152,12 +170,12 @@ async fn api_servers(State(sources): State<Sources>) -> Response {
     json(StatusCode::OK, &api::servers(&sources.hub.snapshot(), (sources.now)()))
 }
 
-async fn api_server(State(sources): State<Sources>, uri: Uri) -> Response {
+async fn api_server(State(sources): State<Sources>, caller: Caller, uri: Uri) -> Response {
     let snapshot = sources.hub.snapshot();
     let name = uri.path().strip_prefix("/api/v1/servers/").and_then(decoded);
     match name.and_then(|name| snapshot.server(&name).cloned()) {
         None => json(StatusCode::NOT_FOUND, &json!({ "error": "there is no server of this name" })),
-        Some(server) => match api::report(&server, sources.show_private) {
+        Some(server) => match api::report(&server, sources.shows_private(caller)) {
             None => json(StatusCode::NOT_FOUND, &json!({ "error": "this server has not been probed yet" })),
             Some(report) => json(StatusCode::OK, &report),
         },
@@ -205,8 +223,8 @@ async fn metrics(State(sources): State<Sources>, headers: HeaderMap) -> Response
     response
 }
 
-async fn resume(State(sources): State<Sources>, uri: Uri, headers: HeaderMap) -> Response {
-    if let Err(why) = sources.actions.permit(&headers) {
+async fn resume(State(sources): State<Sources>, caller: Caller, uri: Uri, headers: HeaderMap) -> Response {
+    if let Err(why) = sources.actions.permit(caller, &headers) {
         return plain(StatusCode::FORBIDDEN, why);
     }
     let name = uri.path().strip_prefix(actions::RESUME).and_then(decoded).and_then(|name| ServerName::new(&name).ok());
@@ -217,8 +235,8 @@ async fn resume(State(sources): State<Sources>, uri: Uri, headers: HeaderMap) ->
     }
 }
 
-async fn accept_schema(State(sources): State<Sources>, uri: Uri, headers: HeaderMap) -> Response {
-    if let Err(why) = sources.actions.permit(&headers) {
+async fn accept_schema(State(sources): State<Sources>, caller: Caller, uri: Uri, headers: HeaderMap) -> Response {
+    if let Err(why) = sources.actions.permit(caller, &headers) {
         return plain(StatusCode::FORBIDDEN, why);
     }
     let name = uri.path().strip_prefix(actions::ACCEPT).and_then(decoded).and_then(|name| ServerName::new(&name).ok());
@@ -230,8 +248,8 @@ async fn accept_schema(State(sources): State<Sources>, uri: Uri, headers: Header
     }
 }
 
-async fn reload(State(sources): State<Sources>, headers: HeaderMap) -> Response {
-    if let Err(why) = sources.actions.permit(&headers) {
+async fn reload(State(sources): State<Sources>, caller: Caller, headers: HeaderMap) -> Response {
+    if let Err(why) = sources.actions.permit(caller, &headers) {
         return plain(StatusCode::FORBIDDEN, why);
     }
     let Some(reloader) = sources.reloader else {

@@ -26,7 +26,7 @@ const FILES: &[(&str, &str)] = &[
     ("servers: {a: {command: x}}\nlistn: :1\n", "2:1: unknown key \"listn\" in a configuration; did you mean `listen`?"),
     (
         "servers: {a: {command: x}}\ncolour: red\n",
-        "2:1: unknown key \"colour\" in a configuration; the keys there are listen, state_dir, defaults, servers",
+        "2:1: unknown key \"colour\" in a configuration; the keys there are listen, state_dir, web_config, show_private, defaults, servers",
     ),
     (
         "listen: localhost\nservers: {a: {command: x}}\n",

@@ -16,6 +16,8 @@ use crate::running::Watched;
 pub(super) const EVERYTHING: &str = r#"
 listen: 0.0.0.0:80
 state_dir: ~/state
+web_config: web.yaml
+show_private: true
 defaults:
   interval: 5m
   env: {SHARED: one, BOTH: default}
@@ -50,7 +52,7 @@ servers:
 fn every_key_becomes_what_it_means() {
     let servers = read(EVERYTHING).unwrap();
     let all = &servers[0].watched;
-    assert_eq!((all.name.as_str(), servers[0].at.to_string().as_str()), ("all of it", "9:3"));
+    assert_eq!((all.name.as_str(), servers[0].at.to_string().as_str()), ("all of it", "11:3"));
     let spec = &all.spec;
     assert_eq!(spec.command, "/home/me/bin/server");
     assert_eq!(spec.args, ["-y", "8080", "1.10", "--key=s3cret-value", "$HOME fallback"]);
@@ -95,6 +97,8 @@ fn configuration(text: &str) -> Configuration {
     Configuration {
         listen: ours.listen.map(|(listen, _)| listen),
         state_dir: ours.state_dir.map(|(dir, _)| dir),
+        web_config: ours.web_config.map(|(file, _)| file),
+        show_private: ours.show_private.map(|(private, _)| private),
         servers: ours.servers,
         ..Configuration::default()
     }

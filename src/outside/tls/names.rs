@@ -1,0 +1,114 @@
+//! The names that a certificate was made out to: its subject alternative names (RFC 5280, 4.2.1.6).
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// DER's tags, as far as they stand on the way.
+const SEQUENCE: u8 = 0x30;
+const OCTETS: u8 = 0x04;
+const OID: u8 = 0x06;
+const EXTENSIONS: u8 = 0xa3;
+const EMAIL: u8 = 0x81;
+const DNS: u8 = 0x82;
+const URI: u8 = 0x86;
+const ADDRESS: u8 = 0x87;
+/// id-ce-subjectAltName, 2.5.29.17.
+const SUBJECT_ALT_NAME: [u8; 3] = [0x55, 0x1d, 0x11];
+
+/// The names in a certificate, in DER: hosts, addresses, e-mail addresses and URIs, as they are written. None
+/// where it is no certificate.
+#[must_use]
+pub fn names(certificate: &[u8]) -> Vec<String> {
+    general_names(certificate).map(|der| Elements(der).filter_map(name).collect()).unwrap_or_default()
+}
+
+/// What the extension holds that names are in.
+fn general_names(certificate: &[u8]) -> Option<&[u8]> {
+    let signed = first(first(certificate, SEQUENCE)?, SEQUENCE)?;
+    let extensions = Elements(signed).find(|(tag, _)| *tag == EXTENSIONS)?.1;
+    let mut extensions = Elements(first(extensions, SEQUENCE)?);
+    let value = extensions.find_map(|(_, extension)| {
+        let is_it = first(extension, OID)? == SUBJECT_ALT_NAME;
+        is_it.then(|| Elements(extension).find(|(tag, _)| *tag == OCTETS))?.map(|(_, value)| value)
+    })?;
+    first(value, SEQUENCE)
+}
+
+fn name((tag, value): (u8, &[u8])) -> Option<String> {
+    match tag {
+        EMAIL | DNS | URI => String::from_utf8(value.to_vec()).ok(),
+        ADDRESS => match value.len() {
+            4 => Some(Ipv4Addr::from(*value.first_chunk()?).to_string()),
+            16 => Some(Ipv6Addr::from(*value.first_chunk()?).to_string()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// What the first element holds, if it has this tag.
+fn first(der: &[u8], wanted: u8) -> Option<&[u8]> {
+    Elements(der).next().filter(|(tag, _)| *tag == wanted).map(|(_, value)| value)
+}
+
+/// Elements one after the other: the tag, and what it holds. Ends where something is no DER.
+struct Elements<'d>(&'d [u8]);
+
+impl<'d> Iterator for Elements<'d> {
+    type Item = (u8, &'d [u8]);
+
+    fn next(&mut self) -> Option<(u8, &'d [u8])> {
+        let ([tag, length], rest) = self.0.split_first_chunk::<2>()?;
+        let (length, rest) = match *length {
+            short @ ..=0x7f => (usize::from(short), rest),
+            // Of so many bytes; four are more than any certificate has.
+            long @ 0x81..=0x84 => {
+                let (bytes, rest) = rest.split_at_checked(usize::from(long & 0x7f))?;
+                (bytes.iter().fold(0, |length, byte| length << 8 | usize::from(*byte)), rest)
+            }
+            _ => return None,
+        };
+        let (value, rest) = rest.split_at_checked(length)?;
+        self.0 = rest;
+        Some((*tag, value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use rcgen::{CertificateParams, KeyPair, SanType};
+
+    fn certificate() -> Vec<u8> {
+        let mut params = CertificateParams::new(vec!["a.example".to_owned(), "127.0.0.1".to_owned(), "fe80::1".to_owned()]).unwrap();
+        params.subject_alt_names.push(SanType::Rfc822Name("me@a.example".try_into().unwrap()));
+        params.subject_alt_names.push(SanType::URI("spiffe://a/b".try_into().unwrap()));
+        params.self_signed(&KeyPair::generate().unwrap()).unwrap().der().to_vec()
+    }
+
+    #[test]
+    fn every_kind_of_name_is_read() {
+        assert_eq!(names(&certificate()), ["a.example", "127.0.0.1", "fe80::1", "me@a.example", "spiffe://a/b"]);
+        let nameless = CertificateParams::new(Vec::new()).unwrap().self_signed(&KeyPair::generate().unwrap()).unwrap();
+        assert!(names(nameless.der()).is_empty());
+    }
+
+    #[test]
+    fn what_is_cut_off_has_no_names() {
+        let whole = certificate();
+        for end in 0..whole.len() {
+            assert!(names(&whole[..end]).is_empty(), "{end}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn anything_may_be_called_a_certificate(bytes in proptest::collection::vec(any::<u8>(), 0..300), at in 0_usize..400, byte: u8) {
+            let _ = names(&bytes);
+            let mut changed = certificate();
+            let at = at % changed.len();
+            changed[at] = byte;
+            let _ = names(&changed);
+        }
+    }
+}

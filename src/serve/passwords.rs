@@ -1,0 +1,153 @@
+//! Passwords: slow to check on purpose, so checked away from the thread that answers, one at a time, and once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use rustls::crypto::ring;
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+
+use crate::words::Digest;
+
+/// How many may wait for their turn; more are sent away. Who is known already waits for nobody.
+const WAITING: usize = 64;
+/// How many credentials are remembered that were right, and that were wrong.
+const MOST_RIGHT: usize = 256;
+const MOST_WRONG: usize = 1024;
+
+/// What came of credentials.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Checked {
+    /// That user has that password.
+    Right,
+    /// There is no such user, or it has another one.
+    Wrong,
+    /// Too many wait to be checked.
+    Crowded,
+}
+
+/// Checks passwords.
+pub(super) struct Passwords {
+    /// So that what is remembered says nothing outside of this process.
+    salt: [u8; 32],
+    known: Mutex<Known>,
+    turn: Arc<Semaphore>,
+    waiting: Semaphore,
+}
+
+/// Digests of credentials, with the hash that they were held against.
+#[derive(Default)]
+struct Known {
+    right: BTreeSet<Digest>,
+    wrong: BTreeSet<Digest>,
+}
+
+impl Known {
+    fn find(&self, what: &Digest) -> Option<Checked> {
+        if self.right.contains(what) {
+            return Some(Checked::Right);
+        }
+        self.wrong.contains(what).then_some(Checked::Wrong)
+    }
+
+    /// What is wrong takes no place of what is right.
+    fn keep(&mut self, what: Digest, is_right: bool) {
+        let (kept, most) = if is_right { (&mut self.right, MOST_RIGHT) } else { (&mut self.wrong, MOST_WRONG) };
+        if kept.len() >= most {
+            kept.clear();
+        }
+        kept.insert(what);
+    }
+}
+
+impl Passwords {
+    pub(super) fn new() -> Passwords {
+        let mut salt = [0; 32];
+        // Without random bytes there is no TLS either; what is remembered is still a digest.
+        let _ = ring::default_provider().secure_random.fill(&mut salt);
+        Passwords { salt, known: Mutex::default(), turn: Arc::new(Semaphore::new(1)), waiting: Semaphore::new(WAITING) }
+    }
+
+    /// Whether this user has this password. It takes as long for a user that there is not.
+    pub(super) async fn check(&self, users: &BTreeMap<String, String>, user: &str, password: Vec<u8>) -> Checked {
+        let is_user = users.contains_key(user);
+        let Some(hash) = users.get(user).cloned().or_else(|| users.values().next().map(|hash| nobodys(hash))) else { return Checked::Wrong };
+        let what = Digest::of_pieces([&self.salt[..], user.as_bytes(), hash.as_bytes(), &password]);
+        if let Some(known) = self.known.lock().find(&what) {
+            return known;
+        }
+        let Ok(_waiting) = self.waiting.try_acquire() else { return Checked::Crowded };
+        let Ok(turn) = Arc::clone(&self.turn).acquire_owned().await else { return Checked::Wrong };
+        // Another one may have come with the same meanwhile.
+        if let Some(known) = self.known.lock().find(&what) {
+            return known;
+        }
+        // The turn ends with the work, also when nobody waits for it any more.
+        let checked = spawn_blocking(move || {
+            let _turn = turn;
+            bcrypt::verify(&password, &hash).unwrap_or(false)
+        });
+        let is_right = checked.await.unwrap_or(false) && is_user;
+        self.known.lock().keep(what, is_right);
+        if is_right { Checked::Right } else { Checked::Wrong }
+    }
+}
+
+/// A hash that costs as much as this one, and that no password has.
+fn nobodys(hash: &str) -> String {
+    /// `$2y$10$`, and the salt.
+    const HEAD: usize = 7 + 22;
+    format!("{}{}", hash.get(..HEAD).unwrap_or_default(), ".".repeat(31))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn users() -> BTreeMap<String, String> {
+        [("alice", "secret"), ("bob", "other")].map(|(user, password)| (user.to_owned(), bcrypt::hash(password, 4).unwrap())).into()
+    }
+
+    fn check(passwords: &Passwords, user: &str, password: &str) -> Checked {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(passwords.check(&users_once(), user, password.as_bytes().to_vec()))
+    }
+
+    fn users_once() -> BTreeMap<String, String> {
+        static USERS: std::sync::LazyLock<BTreeMap<String, String>> = std::sync::LazyLock::new(users);
+        USERS.clone()
+    }
+
+    #[test]
+    fn a_user_has_its_own_password() {
+        let passwords = Passwords::new();
+        for _ in 0..2 {
+            assert_eq!(check(&passwords, "alice", "secret"), Checked::Right);
+            for (user, password) in [("alice", "other"), ("bob", "secret"), ("carol", "secret"), ("", ""), ("alice", "")] {
+                assert_eq!(check(&passwords, user, password), Checked::Wrong, "{user} {password}");
+            }
+        }
+        let known = passwords.known.lock();
+        assert_eq!((known.right.len(), known.wrong.len()), (1, 5), "each is checked once");
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded_and_right_outlasts_wrong() {
+        let mut known = Known::default();
+        known.keep(Digest::of(b"right"), true);
+        for n in 0..MOST_WRONG * 3 {
+            known.keep(Digest::of(&n.to_be_bytes()), false);
+            assert!(known.wrong.len() <= MOST_WRONG);
+        }
+        assert_eq!(known.find(&Digest::of(b"right")), Some(Checked::Right));
+    }
+
+    #[test]
+    fn nobodys_hash_is_one_of_the_same_cost() {
+        let hash = bcrypt::hash("x", 5).unwrap();
+        let nobodys = nobodys(&hash);
+        assert_eq!((nobodys.len(), &nobodys[..29]), (60, &hash[..29]));
+        assert!(!bcrypt::verify("x", &nobodys).unwrap());
+    }
+}

@@ -1,0 +1,560 @@
+//! Who may ask: TLS, certificates, users and what is for everybody, as its users run the program.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests run programs, read clocks and panic")]
+
+mod common;
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use common::*;
+use rcgen::{CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, SanType};
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, SupportedProtocolVersion};
+use serde_json::Value;
+
+/// Cost 4, so that it is quick: the password is `secret`.
+fn alice() -> String {
+    format!("basic_auth_users: {{alice: {}}}\n", bcrypt::hash("secret", 4).unwrap())
+}
+
+fn basic(pair: &str) -> String {
+    format!("Authorization: Basic {}\r\n", base64::engine::general_purpose::STANDARD.encode(pair))
+}
+
+/// An authority, and what it vouches for.
+struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    pem: String,
+}
+
+impl Authority {
+    fn new() -> Authority {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let pem = params.self_signed(&key).unwrap().pem();
+        Authority { issuer: Issuer::new(params, key), pem }
+    }
+
+    /// A certificate for these names and its key, in PEM.
+    fn pair(&self, names: &[&str], usage: ExtendedKeyUsagePurpose) -> (String, String) {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.subject_alt_names = names
+            .iter()
+            .map(|name| match (name.parse(), name.contains('@'), name.contains("://")) {
+                (Ok(address), ..) => SanType::IpAddress(address),
+                (_, true, _) => SanType::Rfc822Name((*name).try_into().unwrap()),
+                (_, _, true) => SanType::URI((*name).try_into().unwrap()),
+                _ => SanType::DnsName((*name).try_into().unwrap()),
+            })
+            .collect();
+        params.extended_key_usages = vec![usage];
+        let key = KeyPair::generate().unwrap();
+        (params.signed_by(&key, &self.issuer).unwrap().pem(), key.serialize_pem())
+    }
+
+    fn server(&self) -> (String, String) {
+        self.pair(&["localhost", "127.0.0.1"], ExtendedKeyUsagePurpose::ServerAuth)
+    }
+
+    fn client(&self, names: &[&str]) -> (String, String) {
+        self.pair(names, ExtendedKeyUsagePurpose::ClientAuth)
+    }
+}
+
+/// How somebody asks.
+#[derive(Clone)]
+struct Asker(Arc<ClientConfig>);
+
+impl Asker {
+    fn new(authority: &Authority, versions: &[&'static SupportedProtocolVersion], own: Option<&(String, String)>) -> Asker {
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_slice(authority.pem.as_bytes()).unwrap()).unwrap();
+        let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider())).with_protocol_versions(versions).unwrap();
+        let builder = builder.with_root_certificates(roots);
+        let config = match own {
+            None => builder.with_no_client_auth(),
+            Some((certificate, key)) => {
+                let chain = vec![CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap()];
+                builder.with_client_auth_cert(chain, PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap()).unwrap()
+            }
+        };
+        Asker(Arc::new(config))
+    }
+
+    fn usual(authority: &Authority) -> Asker {
+        Asker::new(authority, rustls::ALL_VERSIONS, None)
+    }
+
+    /// Speaks TLS with 127.0.0.1:PORT.
+    fn connect(&self, port: u16) -> StreamOwned<ClientConnection, TcpStream> {
+        let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        stream.set_read_timeout(Some(LONG)).unwrap();
+        let name = ServerName::try_from("localhost").unwrap();
+        StreamOwned::new(ClientConnection::new(Arc::clone(&self.0), name).unwrap(), stream)
+    }
+
+    /// The status, the head and the body of the answer to GET; the error where there is none.
+    fn get(&self, port: u16, path: &str, headers: &str) -> Result<(u16, String, String), std::io::Error> {
+        self.ask(port, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\r\n"))
+    }
+
+    fn ask(&self, port: u16, request: &str) -> Result<(u16, String, String), std::io::Error> {
+        let mut stream = self.connect(port);
+        stream.write_all(request.as_bytes())?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer)?;
+        let answer = String::from_utf8(answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{answer:?}"));
+        Ok((head[9..12].parse().unwrap(), head.to_owned(), body.to_owned()))
+    }
+
+    fn status(&self, port: u16, path: &str) -> Option<u16> {
+        self.get(port, path, "").ok().map(|(status, ..)| status)
+    }
+
+    /// The certificate that is shown.
+    fn shown(&self, port: u16) -> Option<Vec<u8>> {
+        let mut stream = self.connect(port);
+        stream.conn.complete_io(&mut stream.sock).ok()?;
+        stream.conn.peer_certificates().map(|chain| chain[0].to_vec())
+    }
+}
+
+fn der(pem: &str) -> Vec<u8> {
+    CertificateDer::from_pem_slice(pem.as_bytes()).unwrap().to_vec()
+}
+
+/// A directory with a web configuration, and what it names.
+struct Door {
+    dir: Scratch,
+    run: Run,
+    authority: Authority,
+}
+
+impl Door {
+    fn new() -> Door {
+        let door = Door { dir: Scratch::new(), run: Run::new(), authority: Authority::new() };
+        door.certify();
+        door.dir.write("ca.crt", &door.authority.pem);
+        door
+    }
+
+    /// A new certificate with its key, put in place as it is done: renamed.
+    fn certify(&self) -> Vec<u8> {
+        let (certificate, key) = self.authority.server();
+        self.put("server.crt", &certificate);
+        self.put("server.key", &key);
+        der(&certificate)
+    }
+
+    fn put(&self, name: &str, text: &str) {
+        self.dir.write("new", text);
+        fs::rename(self.dir.0.join("new"), self.dir.0.join(name)).unwrap();
+    }
+
+    /// TLS, with these further lines in `tls_server_config`, and these after it.
+    fn tls(&self, inside: &str, after: &str) -> String {
+        let inside: String = inside.lines().map(|line| format!("  {line}\n")).collect();
+        format!("tls_server_config:\n  cert_file: server.crt\n  key_file: server.key\n{inside}{after}")
+    }
+
+    fn serve(&self, web: &str, more: &[&str]) -> Serving {
+        self.serve_with(web, more, &["--name", "mine", "--", PROGRAM, "sample-server", "sound"])
+    }
+
+    fn serve_with(&self, web: &str, more: &[&str], server: &[&str]) -> Serving {
+        let web = self.dir.write("web.yml", web);
+        let mut args = vec!["--web-config", &web];
+        args.extend(more);
+        args.extend(server);
+        Serving::start(&self.run, &args)
+    }
+}
+
+/// Every path of the OpenAPI document, for the server `mine`.
+fn targets() -> Vec<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/openapi.json");
+    let document: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let paths: Vec<String> =
+        document["paths"].as_object().unwrap().keys().map(|p| p.replace("{NAME}", "mine").replace("{FILE}", "mine.svg")).collect();
+    assert!(paths.len() > 15 && paths.contains(&"/-/reload".to_owned()), "{paths:?}");
+    paths
+}
+
+#[test]
+fn who_is_nobody_gets_401_everywhere_but_where_everybody_may() {
+    let door = Door::new();
+    let web = format!("{}auth_excluded_paths: [/livez, /readyz, /health]\nhttp_server_config: {{headers: {{X-Frame-Options: deny}}}}\n", alice());
+    let serving = door.serve(&web, &["--enable-actions"]);
+    let ask = |method: &str, target: &str, headers: &str| {
+        serving.exchange(&format!("{method} {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n{headers}\r\n"))
+    };
+    poll(LONG, || (serving.get("/health").0 == 200).then_some(())).expect("everybody may see whether all is well");
+    let free = ["/livez", "/readyz", "/health"];
+    let odd = ["/nothing", "/livez/", "//livez", "/%6civez", "/LIVEZ", "/health/mine", "/health/../metrics", "/-/", "*"].map(str::to_owned);
+    let wrong = [
+        "",
+        "Authorization: Basic\r\n",
+        "Authorization: Bearer secret\r\n",
+        &basic("alice:wrong"),
+        &basic("bob:secret"),
+        &basic("alice"),
+        &basic(":"),
+    ];
+    for target in targets().into_iter().filter(|target| !free.contains(&target.as_str())).chain(odd) {
+        for method in ["GET", "HEAD", "POST", "OPTIONS", "DELETE"] {
+            if target == "*" && method != "OPTIONS" {
+                continue;
+            }
+            let (status, head, body) = ask(method, &target, "");
+            assert_eq!(status, 401, "{method} {target}");
+            for field in [
+                "www-authenticate: Basic realm=\"stdiowatch\", charset=\"UTF-8\"",
+                "cache-control: no-store",
+                "x-content-type-options: nosniff",
+                "referrer-policy: no-referrer",
+                "content-security-policy: default-src 'none'; frame-ancestors 'none'",
+                "x-frame-options: deny",
+            ] {
+                assert!(head.lines().any(|line| line == field), "{method} {target}: no {field} in {head}");
+            }
+            assert!(!body.contains("mine"), "{body}");
+        }
+        for headers in wrong {
+            assert_eq!(ask("GET", &target, headers).0, if target == "*" { 400 } else { 401 }, "{target}: {headers}");
+        }
+        if target != "/events" && target != "*" {
+            let (status, head, _) = ask("GET", &target, &basic("alice:secret"));
+            assert!(status != 401 && head.contains("x-frame-options: deny"), "{target}: {head}");
+        }
+    }
+    for target in free {
+        assert_eq!((ask("GET", target, "").0, ask("GET", &format!("{target}?x=/metrics"), "").0), (200, 200), "{target}");
+        assert_eq!(ask("GET", target, &basic("alice:wrong")).0, 200, "{target}");
+    }
+    // The scheme is case-insensitive, and what stands twice is not looked for a second time.
+    let scheme = basic("alice:secret").replace("Basic", "bAsIc");
+    assert_eq!(ask("GET", "/metrics", &scheme).0, 200);
+    assert_eq!(ask("GET", "/metrics", &(basic("alice:wrong") + &basic("alice:secret"))).0, 401);
+}
+
+#[test]
+fn what_is_private_is_for_who_has_authenticated() {
+    let door = Door::new();
+    let broken = ["--name", "mine", "--", PROGRAM, "sample-server", "exit"];
+    let report = |serving: &Serving, headers: &str| {
+        let ask = || serving.exchange(&format!("GET /api/v1/servers/mine HTTP/1.0\r\n{headers}\r\n"));
+        let (_, _, body) = poll(LONG, || Some(ask()).filter(|(status, ..)| *status == 200)).expect("it was probed");
+        serde_json::from_str::<Value>(&body).unwrap()["stderr_tail"].clone()
+    };
+    let known = basic("alice:secret");
+    let serving = door.serve_with(&alice(), &[], &broken);
+    assert!(report(&serving, &known).as_str().unwrap().contains("SAMPLE_API_KEY"));
+    let debug = |serving: &Serving, headers: &str| serving.exchange(&format!("GET /probe?target=mine&debug=true HTTP/1.0\r\n{headers}\r\n")).0;
+    assert_eq!(debug(&serving, &known), 200, "the transcript too");
+    drop(serving);
+    // A path for everybody is for everybody.
+    let serving = door.serve_with(&format!("{}auth_excluded_paths: [/api/v1/servers/mine]\n", alice()), &[], &broken);
+    assert_eq!((report(&serving, ""), report(&serving, &known)), (Value::Null, Value::Null));
+    drop(serving);
+    for (key, authenticated, nobody) in [("show_private: false", false, None), ("show_private: true", true, Some(true)), ("", false, Some(false))] {
+        let web = if nobody.is_none() { alice() } else { "{}\n".to_owned() };
+        door.dir.write("web.yml", &web);
+        let config = door
+            .dir
+            .write("own.yml", &format!("web_config: web.yml\n{key}\nservers: {{mine: {{command: {PROGRAM}, args: [sample-server, exit]}}}}\n"));
+        let serving = Serving::start(&door.run, &["--config", &config]);
+        let seen = report(&serving, if nobody.is_none() { &known } else { "" });
+        assert_eq!(seen.is_string(), authenticated, "{key}: {seen}");
+        assert_eq!(debug(&serving, if nobody.is_none() { &known } else { "" }), if authenticated { 200 } else { 403 }, "{key}");
+    }
+}
+
+#[test]
+fn actions_are_for_who_is_known_and_for_no_page() {
+    let door = Door::new();
+    let serving = door.serve(&alice(), &["--enable-actions"]);
+    let resume =
+        |headers: &str| serving.exchange(&format!("POST /-/resume/mine HTTP/1.1\r\nHost: public.example\r\nConnection: close\r\n{headers}\r\n")).0;
+    let known = basic("alice:secret");
+    assert_eq!((resume(""), resume(&known)), (401, 200));
+    for page in ["Origin: https://evil.example\r\n", "Origin: null\r\n", "Sec-Fetch-Site: cross-site\r\n", "Sec-Fetch-Site: same-origin\r\n"] {
+        assert_eq!(resume(&format!("{known}{page}")), 403, "{page}: a browser sends the password by itself");
+    }
+    assert_eq!(serving.exchange(&format!("POST /-/reload HTTP/1.0\r\n{known}\r\n")).0, 200, "there is a web configuration to be read again");
+}
+
+#[test]
+fn tls_is_spoken_in_both_versions_and_nothing_else_is() {
+    let door = Door::new();
+    let serving = door.serve(&door.tls("", ""), &[]);
+    for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
+        let asker = Asker::new(&door.authority, &[version], None);
+        let (status, head, body) = asker.get(serving.port, "/livez", "").unwrap();
+        assert_eq!((status, body.as_str()), (200, "ok\n"), "{head}");
+        // One connection, several requests.
+        let mut stream = asker.connect(serving.port);
+        for _ in 0..3 {
+            stream.write_all(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+            let mut got = Vec::new();
+            while !got.ends_with(b"\r\n\r\nok\n") {
+                let mut part = [0; 1024];
+                let n = stream.read(&mut part).unwrap();
+                assert!(n > 0);
+                got.extend_from_slice(&part[..n]);
+            }
+        }
+        assert_eq!(stream.conn.alpn_protocol(), None);
+    }
+    let (status, head, body) = serving.exchange("GET /health HTTP/1.1\r\nHost: x\r\nX-More: of it\r\n\r\n");
+    assert_eq!((status, body.as_str()), (400, "this is HTTPS: the request came over plain HTTP\n"), "{head}");
+    let speaking = |protocol: &[u8]| {
+        let mut config = (*Asker::usual(&door.authority).0).clone();
+        config.alpn_protocols = vec![protocol.to_vec()];
+        Asker(Arc::new(config)).status(serving.port, "/livez")
+    };
+    assert_eq!((speaking(b"http/1.1"), speaking(b"h2")), (Some(200), None));
+    // A stranger's authority is none of ours, which is for the one who asks to see.
+    assert_eq!(Asker::usual(&Authority::new()).status(serving.port, "/livez"), None);
+    drop(serving);
+    let narrow = "min_version: TLS13\ncurve_preferences: [CurveP256]\ncipher_suites: [TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256]";
+    let serving = door.serve(&door.tls(narrow, ""), &[]);
+    assert_eq!(Asker::new(&door.authority, &[&rustls::version::TLS12], None).status(serving.port, "/livez"), None);
+    assert_eq!(Asker::new(&door.authority, &[&rustls::version::TLS13], None).status(serving.port, "/livez"), Some(200));
+}
+
+#[test]
+fn a_certificate_is_swapped_while_it_is_used() {
+    let door = Door::new();
+    let first = door.certify();
+    let serving = door.serve(&door.tls("", &alice()), &[]);
+    let (asker, port, known) = (Asker::usual(&door.authority), serving.port, basic("alice:secret"));
+    assert_eq!(asker.shown(port), Some(first.clone()));
+    let (stop, asked) = (AtomicBool::new(false), AtomicU32::new(0));
+    let reloaded = || {
+        let (_, _, body) = asker.get(port, "/metrics", &known).unwrap();
+        body.lines().find_map(|line| line.strip_prefix("stdiowatch_web_config_last_reload_successful ")).map(str::to_owned)
+    };
+    assert_eq!(reloaded().as_deref(), Some("1"));
+    let becomes = |wanted: &[u8]| poll(LONG, || (asker.shown(port).as_deref() == Some(wanted)).then_some(())).expect("the new certificate is shown");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                assert_eq!(asker.get(port, "/livez", &known).unwrap().0, 200, "nobody is refused meanwhile");
+                asked.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        // Both of them, one after the other: in between they do not fit each other.
+        let second = door.certify();
+        becomes(&second);
+        // A broken one is not taken; the one before stays.
+        door.put("server.crt", "garbage\n");
+        poll(LONG, || (reloaded().as_deref() == Some("0")).then_some(())).expect("it is told");
+        assert_eq!(asker.shown(port), Some(second));
+        fs::remove_file(door.dir.0.join("server.key")).unwrap();
+        let third = door.certify();
+        becomes(&third);
+        assert_eq!(reloaded().as_deref(), Some("1"));
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert!(asked.load(Ordering::Relaxed) > 10, "{asked:?}");
+    // Users as well, on connections that there are.
+    let mut kept = asker.connect(port);
+    let mut ask = |kept: &mut StreamOwned<ClientConnection, TcpStream>| {
+        kept.write_all(format!("HEAD /livez HTTP/1.1\r\nHost: x\r\n{known}\r\n").as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            kept.read_exact(&mut byte).unwrap();
+            answer.extend(byte);
+        }
+        String::from_utf8(answer).unwrap()[9..12].to_owned()
+    };
+    assert_eq!(ask(&mut kept), "200");
+    let other = format!("basic_auth_users: {{bob: {}}}\n", bcrypt::hash("secret", 4).unwrap());
+    door.put("web.yml", &door.tls("", &other));
+    poll(LONG, || (ask(&mut kept) == "401").then_some(())).expect("alice is nobody any more");
+    assert_eq!(asker.get(port, "/livez", &basic("bob:secret")).unwrap().0, 200);
+    // An empty file lets nobody in who was not in before.
+    door.put("web.yml", "");
+    let bob = basic("bob:secret");
+    poll(LONG, || {
+        let (_, _, body) = asker.get(port, "/metrics", &bob).unwrap();
+        body.contains("stdiowatch_web_config_last_reload_successful 0\n").then_some(())
+    })
+    .expect("it is told");
+    assert_eq!(asker.get(port, "/livez", "").unwrap().0, 401);
+}
+
+#[test]
+fn sighup_reads_everything_again_or_nothing() {
+    let door = Door::new();
+    let config = |command: &str| {
+        door.dir.write("own.yml", &format!("web_config: web.yml\nservers: {{mine: {{command: {command}, args: [sample-server, sound]}}}}\n"))
+    };
+    door.dir.write("web.yml", &alice());
+    let own = config(PROGRAM);
+    let serving = Serving::start(&door.run, &["--config", &own]);
+    let known = basic("alice:secret");
+    let metric = |name: &str| {
+        let (_, _, body) = serving.exchange(&format!("GET /metrics HTTP/1.0\r\n{known}\r\n"));
+        body.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).map(str::to_owned)
+    };
+    let becomes =
+        |name: &str, value: &str| poll(LONG, || (metric(name).as_deref() == Some(value)).then_some(())).unwrap_or_else(|| panic!("{name} {value}"));
+    door.dir.write("own.yml", &format!("web_config: web.yml\nservers: {{other: {{command: {PROGRAM}, args: [sample-server, sound]}}}}\n"));
+    door.dir.write("web.yml", "basic_auth_users: {alice: secret}\n");
+    serving.signal("HUP");
+    becomes("stdiowatch_config_last_reload_successful", "0");
+    assert_ne!(serving.exchange(&format!("GET /health/mine HTTP/1.0\r\n{known}\r\n")).0, 404, "the servers stay what they were");
+    door.dir.write("web.yml", &alice());
+    serving.signal("HUP");
+    becomes("stdiowatch_config_last_reload_successful", "1");
+    assert_eq!(serving.exchange(&format!("GET /health/mine HTTP/1.0\r\n{known}\r\n")).0, 404);
+    assert_ne!(serving.exchange(&format!("GET /health/other HTTP/1.0\r\n{known}\r\n")).0, 404);
+}
+
+#[test]
+fn clients_show_certificates() {
+    let door = Door::new();
+    let (known, stranger) = (door.authority.client(&["scraper.example", "me@a.example"]), Authority::new().client(&["scraper.example"]));
+    let other = door.authority.client(&["other.example", "10.0.0.1"]);
+    let askers = [None, Some(&known), Some(&other), Some(&stranger)].map(|own| Asker::new(&door.authority, rustls::ALL_VERSIONS, own));
+    let authority = "client_ca_file: ca.crt\n";
+    let of = |auth: &str, more: &str| format!("client_auth_type: {auth}\n{more}");
+    let yes = Some(200);
+    for (inside, wanted) in [
+        (String::new(), [yes; 4]),
+        (of("NoClientCert", ""), [yes; 4]),
+        (of("RequestClientCert", ""), [yes; 4]),
+        (of("RequireAnyClientCert", ""), [None, yes, yes, yes]),
+        (of("VerifyClientCertIfGiven", authority), [yes, yes, yes, None]),
+        (of("RequireAndVerifyClientCert", authority), [None, yes, yes, None]),
+        (of("RequireAndVerifyClientCert", &format!("{authority}client_allowed_sans: [scraper.example]")), [None, yes, None, None]),
+        (of("RequireAndVerifyClientCert", &format!("{authority}client_allowed_sans: [nobody, me@a.example, 10.0.0.1]")), [None, yes, yes, None]),
+        (of("RequireAnyClientCert", "client_allowed_sans: [scraper.example]"), [None, yes, None, yes]),
+    ] {
+        let serving = door.serve(&door.tls(&inside, ""), &[]);
+        let got = askers.each_ref().map(|asker| asker.status(serving.port, "/livez"));
+        assert_eq!(got, wanted, "{inside}");
+    }
+    // Where something is for everybody, the rest is refused in words.
+    let required = of("RequireAndVerifyClientCert", authority);
+    let serving = door.serve(&door.tls(&required, "auth_excluded_paths: [/livez]\n"), &["--enable-actions"]);
+    let got = |path: &str| askers.each_ref().map(|asker| asker.status(serving.port, path));
+    assert_eq!((got("/livez"), got("/metrics")), ([yes, yes, yes, None], [Some(401), yes, yes, None]));
+    let port = serving.port;
+    let act = |asker: &Asker| asker.ask(port, "POST /-/resume/mine HTTP/1.1\r\nHost: public.example\r\nConnection: close\r\n\r\n").unwrap().0;
+    assert_eq!((act(&askers[0]), act(&askers[1])), (401, 200), "a certificate is as good as a user");
+    // Another authority: also for connections that were made before.
+    let mut kept = askers[1].connect(port);
+    let mut ask = || {
+        kept.write_all(b"HEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\n").ok()?;
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            kept.read_exact(&mut byte).ok()?;
+            answer.extend(byte);
+        }
+        String::from_utf8(answer).unwrap()[9..12].parse::<u16>().ok()
+    };
+    assert_eq!(ask(), yes);
+    door.certify();
+    poll(LONG, || (askers[1].shown(port).is_some()).then_some(())).unwrap();
+    assert_eq!(ask(), yes, "another certificate of ours changes nothing for clients");
+    door.put("ca.crt", &Authority::new().pem);
+    assert_eq!(poll(LONG, || Some(ask()).filter(|status| *status != yes)), Some(Some(401)));
+    drop(serving);
+    // Both are asked for where both are wanted.
+    let serving = door.serve(&door.tls(&of("RequireAnyClientCert", ""), &alice()), &[]);
+    assert_eq!(askers[1].get(serving.port, "/livez", "").unwrap().0, 401);
+    assert_eq!(askers[1].get(serving.port, "/livez", &basic("alice:secret")).unwrap().0, 200);
+    assert!(askers[0].get(serving.port, "/livez", &basic("alice:secret")).is_err());
+}
+
+#[test]
+fn half_a_handshake_is_in_nobodys_way() {
+    let door = Door::new();
+    let serving = door.serve(&door.tls("", ""), &[]);
+    let asker = Asker::usual(&door.authority);
+    let hello = {
+        let mut client = ClientConnection::new(Arc::clone(&asker.0), ServerName::try_from("localhost").unwrap()).unwrap();
+        let mut hello = Vec::new();
+        client.write_tls(&mut hello).unwrap();
+        hello
+    };
+    let begun = |bytes: &[u8]| {
+        let mut stream = TcpStream::connect(("127.0.0.1", serving.port)).unwrap();
+        stream.write_all(bytes).unwrap();
+        stream.set_read_timeout(Some(LONG)).unwrap();
+        stream
+    };
+    let began = Instant::now();
+    let mut half: Vec<TcpStream> = (0..600).map(|n| begun(&hello[..if n % 3 == 0 { 0 } else { hello.len() / 2 }])).collect();
+    let garbage: Vec<TcpStream> = [&[22, 3, 1, 255, 255][..], &[22; 5000], &[0; 100], &[128, 46, 1, 0, 2]].map(begun).into();
+    for _ in 0..5 {
+        // All places are taken: once somebody has done nothing for a second, there is room.
+        let came = poll(Duration::from_secs(4), || (asker.status(serving.port, "/livez") == Some(200)).then_some(()));
+        assert!(came.is_some(), "nobody gets in");
+        let asked = Instant::now();
+        if asker.status(serving.port, "/livez") == Some(200) {
+            assert!(asked.elapsed() < Duration::from_secs(1), "{:?}", asked.elapsed());
+        }
+    }
+    drop(garbage);
+    // The last one that has begun is ended after the time that a request's head has, if not before.
+    let mut end = Vec::new();
+    let _ = half[598].read_to_end(&mut end);
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_flood_of_wrong_passwords_does_not_stall_a_scrape() {
+    let door = Door::new();
+    let web = format!("basic_auth_users: {{alice: {}}}\n", bcrypt::hash("secret", 9).unwrap());
+    let serving = door.serve(&web, &[]);
+    let scrape = |known: &str| serving.exchange(&format!("GET /metrics HTTP/1.0\r\n{known}\r\n")).0;
+    let known = basic("alice:secret");
+    assert_eq!(scrape(&known), 200);
+    let (stop, refused, crowded) = (AtomicBool::new(false), AtomicU32::new(0), AtomicU32::new(0));
+    let mut slowest = Duration::ZERO;
+    std::thread::scope(|scope| {
+        for thread in 0..100 {
+            let (stop, refused, crowded, scrape) = (&stop, &refused, &crowded, &scrape);
+            scope.spawn(move || {
+                for n in 0.. {
+                    if stop.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    // Users there are and there are not.
+                    let user = if n % 2 == 0 { "alice" } else { "nobody" };
+                    let counted = match scrape(&basic(&format!("{user}:{thread}-{n}"))) {
+                        401 => refused,
+                        429 => crowded,
+                        other => panic!("{other}"),
+                    };
+                    counted.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        poll(LONG, || (refused.load(Ordering::Relaxed) > 20 && crowded.load(Ordering::Relaxed) > 100).then_some(())).expect("a flood");
+        for _ in 0..50 {
+            let asked = Instant::now();
+            assert_eq!(scrape(&known), 200);
+            slowest = slowest.max(asked.elapsed());
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    println!("slowest scrape: {slowest:?}; {refused:?} refused, {crowded:?} sent away");
+    assert!(slowest < Duration::from_secs(2), "{slowest:?}");
+    assert_eq!(scrape(&basic("alice:wrong")), 401, "and then as before");
+}
