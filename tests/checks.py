@@ -6,6 +6,7 @@ The tools from PyPI are pinned in real/python/tools.txt; real/install.sh install
 import os
 import pathlib
 import socket
+import subprocess
 import sys
 import time
 
@@ -40,6 +41,12 @@ class Checks:
     def end(self):
         print(f"{self.passed} passed, {self.failed} failed", flush=True)
         return 1 if self.failed or not self.passed else 0
+
+
+def tool(check, name, argv, silent=False, **how):
+    """A tool that has to end with 0, and to say nothing where it should be `silent`."""
+    done = subprocess.run([str(word) for word in argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **how)
+    return check(name, (done.stdout or "it failed") if done.returncode or (silent and done.stdout) else "")
 
 
 def until(seconds, question):
