@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Checks deploy/ and dashboards/ by machine: run.py [OUT], where OUT keeps the static binary.
 
-Dockerfile, Kubernetes manifests, Prometheus rules, systemd unit and Grafana dashboards against their own tools; then the
-static binary, built from what the Dockerfile copies, in an empty root and in one with /proc, as a user without rights.
-Needs root, tests/real/install.sh, and Debian's prometheus and systemd. Whether rules and dashboards mean something on a
+Dockerfile, Prometheus rules, systemd unit and Grafana dashboards against their own tools; then the static binary, built
+from what the Dockerfile copies, in an empty root and in one with /proc, as a user without rights; the Helm chart and the
+kustomize folder (chart.py), and a pod of the rendered chart (pod.py).
+Needs root, tests/real/install.sh, and Debian's prometheus and systemd; install.sh, which it calls, installs the rest. Whether rules and dashboards mean something on a
 live sidecar is for tests/real/monitoring.py.
 """
 
@@ -22,7 +23,8 @@ import urllib.error
 import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-import kube
+import chart
+import pod
 from checks import TOP, Checks, free_port, tool, until
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -33,22 +35,24 @@ NOBODY = "65532"
 
 def main():
     check = Checks()
+    subprocess.run([HERE / "install.sh"], check=True)
     with tempfile.TemporaryDirectory(prefix="stdiowatch-deploy-") as folder:
         folder = pathlib.Path(folder)
         scripts(check)
         rules(check)
         dashboards(check, folder)
         unit(check, folder)
-        kube.everything(check)
         binary = dockerfile(check, folder, pathlib.Path(sys.argv[1]) if sys.argv[1:] else folder / "static")
         if binary:
             for proc in (False, True):
                 run_in_root(check, binary, folder, proc)
+            chart.everything(check, folder, binary)
+            pod.everything(check, folder, binary)
     return check.end()
 
 
 def scripts(check):
-    found = [TOP / ".ci/run", *TOP.glob("deploy/**/*.sh"), *TOP.glob("tests/real/*.sh")]
+    found = [TOP / ".ci/run", *TOP.glob("deploy/**/*.sh"), *TOP.glob("tests/real/*.sh"), HERE / "install.sh"]
     tool(check, "shellcheck has nothing to say", ["shellcheck", *found], silent=True)
 
 
