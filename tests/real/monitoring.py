@@ -62,10 +62,14 @@ def main():
         metrics(check, base)
         second = free_port()
         (folder / "second.yaml").write_text(SECOND.format(port=second, binary=binary))
-        start(ends, folder / "second.log", [binary, "serve", "--config", folder / "second.yaml"], env={**home, "HOME": str(folder / "second")})
+        other = start(ends, folder / "second.log", [binary, "serve", "--config", folder / "second.yaml"], env={**home, "HOME": str(folder / "second")})
         if not check("a second stdiowatch serves", until(10, lambda: wrong_status(f"http://127.0.0.1:{second}/livez", 200))):
             print((folder / "second.log").read_text()[-2000:])
-        prometheus(check, ends, folder, port, second)
+        results = prometheus(check, ends, folder, port, second)
+        other.send_signal(signal.SIGTERM)
+        absent = f'ALERTS{{alertname="StdiowatchSidecarAbsent", instance="127.0.0.1:{second}"}}'
+        check("rules: StdiowatchSidecarAbsent has begun for one that has ended", until(30, lambda: "" if results(absent) else "it has not"))
+        check.equal("rules: and for no other", [s["metric"]["instance"] for s in results('ALERTS{alertname="StdiowatchSidecarAbsent"}')], [f"127.0.0.1:{second}"])
         on_demand(check, ends, folder, port)
 
         check("a probe is running", until(30, lambda: "" if in_flight(base) else "none in 30 s"))
@@ -139,6 +143,7 @@ def metrics(check, base):
 
 
 def prometheus(check, ends, folder, port, second):
+    """Rules and dashboards, live; returns how to ask further."""
     config, own = folder / "prometheus.yml", free_port()
     config.write_text(
         json.dumps(
@@ -193,6 +198,7 @@ def prometheus(check, ends, folder, port, second):
     for alert, server in [("ForcedKills", "ignore-eof"), ("ForcedKills", "ignore-sigterm"), ("Leftovers", "helper"), ("ObjectiveBurnFast", "changing")]:
         seen = f'ALERTS{{alertname="Stdiowatch{alert}", server="{server}"}}'
         check(f"rules: Stdiowatch{alert} tells of {server}", until(ALERTS, lambda: "" if results(seen) else "it does not"))
+    return results
 
 
 def on_demand(check, ends, folder, port):
