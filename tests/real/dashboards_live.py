@@ -9,14 +9,14 @@ from checks import TOP, until
 INTERVALS = {"__rate_interval": "1m", "__interval": "15s", "__range": "5m", "datasource": "prometheus"}
 
 
-def check_all(check, api, deadline, instance, servers):
+def check_all(check, api, deadline, instance, servers, engine=""):
     """Each dashboard with everything that can be chosen, and with one sidecar and some of its `servers`. `api` asks Prometheus."""
     for path in sorted((TOP / "dashboards").glob("*.json")):
         board = json.loads(path.read_text())
-        offered = variables(check, api, path.stem, board)
+        offered = variables(check, api, engine + path.stem, board)
         for name, chosen in [("all", {}), ("chosen", {"job": ["stdiowatch"], "instance": [instance], "server": servers})]:
             values = INTERVALS | {one["name"]: value(one, chosen.get(one["name"]), servers) for one in offered}
-            queries(check, api, f"{path.stem}, {name}", board, values, deadline)
+            queries(check, api, f"{engine}{path.stem}, {name}", board, values, deadline)
 
 
 def value(variable, chosen, servers):

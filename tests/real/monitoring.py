@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Holds a stdiowatch binary against real monitoring: monitoring.py BINARY.
 
-Watches the demo's servers with promtool, the strict OpenMetrics parser of prometheus-client, and a real Prometheus with the
-rules and the dashboards of this repository. Then SIGTERM: exit status 0, and no server left. Needs install.sh.
+Watches the demo's servers with promtool, the strict OpenMetrics parser of prometheus-client, and a real Prometheus and a
+real VictoriaMetrics with the rules and the dashboards of this repository. Then SIGTERM: exit status 0, and no server left.
+Needs install.sh.
 """
 
 import contextlib
@@ -46,9 +47,9 @@ PROMETHEUS = "application/openmetrics-text;version=1.0.0,application/openmetrics
 def main():
     binary = pathlib.Path(sys.argv[1]).resolve()
     check = Checks()
-    missing = [tool for tool in ("promtool", "prometheus") if not shutil.which(tool)]
+    missing = [tool for tool in ("promtool", "prometheus", "victoria-metrics", "vmalert") if not shutil.which(tool)]
     if missing:
-        sys.exit(f"not installed: {' '.join(missing)} (Debian's package prometheus)")
+        sys.exit(f"not installed: {' '.join(missing)} (tests/real/install.sh does it)")
     with tempfile.TemporaryDirectory(prefix="stdiowatch-") as folder, contextlib.ExitStack() as ends:
         folder, port = pathlib.Path(folder), free_port()
         # Its servers inherit HOME, so this is how they are told from all else that runs here.
@@ -142,31 +143,39 @@ def metrics(check, base):
 # --- Prometheus -------------------------------------------------------------------------------------------------------
 
 
-def prometheus(check, ends, folder, port, second):
-    """Rules and dashboards, live; returns how to ask further."""
-    config, own = folder / "prometheus.yml", free_port()
-    config.write_text(
-        json.dumps(
-            {
-                "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
-                "rule_files": [str(TOP / "deploy/prometheus/rules.yaml")],
-                "scrape_configs": [{"job_name": "stdiowatch", "static_configs": [{"targets": [f"127.0.0.1:{port}", f"127.0.0.1:{second}"]}]}],
-            }
-        )
-    )
-    begin = time.monotonic()
-    start(
-        ends,
-        folder / "prometheus.log",
-        ["prometheus", f"--config.file={config}", f"--web.listen-address=127.0.0.1:{own}", f"--storage.tsdb.path={folder / 'tsdb'}"],
-    )
+def asked(port):
+    """How to ask what has Prometheus' HTTP API."""
 
     def api(path, **query):
-        body = get(f"http://127.0.0.1:{own}/api/v1/{path}?{urllib.parse.urlencode(query)}")[2]
+        body = get(f"http://127.0.0.1:{port}/api/v1/{path}?{urllib.parse.urlencode(query)}")[2]
         try:
             return json.loads(body)
         except ValueError:
             return {"status": "error", "error": body}
+
+    return api
+
+
+def engines(ends, folder, targets):
+    """Prometheus with the rules, and VictoriaMetrics with vmalert, which has them; how to ask each of the three."""
+    rules, config, ports = TOP / "deploy/prometheus/rules.yaml", folder / "prometheus.yml", [free_port() for _ in range(3)]
+    jobs = {"global": {"scrape_interval": "1s", "evaluation_interval": "1s"}, "scrape_configs": [{"job_name": "stdiowatch", "static_configs": [{"targets": targets}]}]}
+    (folder / "scrape.yml").write_text(json.dumps({**jobs, "global": {"scrape_interval": "1s"}}))
+    config.write_text(json.dumps({**jobs, "rule_files": [str(rules)]}))
+    first, second, third = (f"127.0.0.1:{port}" for port in ports)
+    start(ends, folder / "prometheus.log", ["prometheus", f"--config.file={config}", f"--web.listen-address={first}", f"--storage.tsdb.path={folder / 'tsdb'}"])
+    victoria = ["-search.latencyOffset=1s", "-search.disableCache", f"-promscrape.config={folder / 'scrape.yml'}", f"-storageDataPath={folder / 'victoria'}"]
+    start(ends, folder / "victoria.log", ["victoria-metrics", f"-httpListenAddr={second}", *victoria])
+    until(10, lambda: wrong_status(f"http://{second}/health", 200))
+    vmalert = [f"-rule={rules}", f"-datasource.url=http://{second}", f"-remoteWrite.url=http://{second}", "-notifier.url=http://127.0.0.1:9", "-evaluationInterval=1s"]
+    start(ends, folder / "vmalert.log", ["vmalert", f"-httpListenAddr={third}", *vmalert])
+    return [asked(port) for port in ports]
+
+
+def prometheus(check, ends, folder, port, second):
+    """Rules and dashboards, live; returns how to ask further."""
+    begin = time.monotonic()
+    api, victoria, vmalert = engines(ends, folder, [f"127.0.0.1:{port}", f"127.0.0.1:{second}"])
 
     def results(query):
         return api("query", query=query).get("data", {}).get("result", [])
@@ -190,15 +199,26 @@ def prometheus(check, ends, folder, port, second):
     down = 'ALERTS{alertname="StdiowatchServerDown"}'
     check("rules: StdiowatchServerDown has begun for banner", until(30, lambda: "" if results(down[:-1] + ', server="banner"}') else "it has not"))
     check.equal("rules: and for no sound server", [s["metric"]["server"] for s in results(down) if s["metric"]["server"].startswith("sound")], [])
-    rules = [rule for group in api("rules").get("data", {}).get("groups", []) for rule in group["rules"]]
-    check("rules: every one is evaluated", "\n".join(f"{r['name']}: {r.get('lastError')}" for r in rules if r["health"] != "ok") or ("" if rules else "there is none"))
+    check("rules: every one is evaluated", "\n".join(errors(api)))
 
     dashboards_live.check_all(check, api, begin + DATA, f"127.0.0.1:{second}", ["changing", "failing"])
+    # And with another engine.
+    dashboards_live.check_all(check, victoria, begin + DATA, f"127.0.0.1:{second}", ["changing", "failing"], "VictoriaMetrics: ")
+    check("vmalert: StdiowatchServerDown has begun for banner", until(30, lambda: "" if "'banner'" in str(victoria("query", query=down)) else "it has not"))
+    check("vmalert: every rule is evaluated", "\n".join(errors(vmalert)))
     # These do not wait: what makes them true is counted already.
     for alert, server in [("ForcedKills", "ignore-eof"), ("ForcedKills", "ignore-sigterm"), ("Leftovers", "helper"), ("ObjectiveBurnFast", "changing")]:
         seen = f'ALERTS{{alertname="Stdiowatch{alert}", server="{server}"}}'
         check(f"rules: Stdiowatch{alert} tells of {server}", until(ALERTS, lambda: "" if results(seen) else "it does not"))
     return results
+
+
+def errors(api):
+    """What evaluating the rules came to, if not to something, and if there are any."""
+    rules = [rule for group in api("rules").get("data", {}).get("groups", []) for rule in group["rules"]]
+    yield from (f"{rule['name']}: {rule.get('health')} {rule.get('lastError')}" for rule in rules if rule.get("health") != "ok" or rule.get("lastError"))
+    if not rules:
+        yield "there is none"
 
 
 def on_demand(check, ends, folder, port):
