@@ -199,7 +199,7 @@ def container(check, podman, env):
     def run(*words):
         return subprocess.run([*map(str, podman), *words], env=env, capture_output=True, text=True)
 
-    options = ["--network", "host", "--read-only", "--cap-drop", "all", "--security-opt", "no-new-privileges", "--pids-limit", "64", "--volume", "state:/state"]
+    options = ["--network", "host", "--read-only", "--read-only-tmpfs=false", "--cap-drop", "all", "--security-opt", "no-new-privileges", "--pids-limit", "64", "--volume", "state:/state"]
     serve = ["serve", "--listen", f"127.0.0.1:{port}", "--state-dir", "/state", "--name", "sound", "--", "/stdiowatch", "sample-server", "sound"]
     begun = run("run", "-d", "--name", "watch", *options, "localhost/stdiowatch", *serve)
     wrong = begun.stderr if begun.returncode else until(60, lambda: status(f"http://127.0.0.1:{port}/health"))
