@@ -229,7 +229,7 @@ def without_ready(check, host):
 def stalls(check, host):
     unit, port = "stdiowatch@stalls.service", free_port()
     config(host, "stalls", port, sound=SOUND, mute=MUTE)
-    host.drop_in(unit, "[Service]\nWatchdogSec=2s\nRestartSec=100ms\n")
+    host.drop_in(unit, "[Service]\nWatchdogSec=4s\nRestartSec=100ms\n")
     host.systemctl("start", unit)
     host.answers(check, "watchdog: it runs", unit, port, "/health/sound")
     pid = host.show(unit, "MainPID")[0]
@@ -240,7 +240,7 @@ def stalls(check, host):
     begun = host.show(unit, "NRestarts", "MainPID")
     # More than the watchdog waits, during which a server hangs that is being probed.
     begin = time.monotonic()
-    until(LONG, lambda: "" if time.monotonic() > begin + 5 else "wait")
+    until(LONG, lambda: "" if time.monotonic() > begin + 9 else "wait")
     check.equal("watchdog: a server that hangs is no reason", host.show(unit, "NRestarts", "MainPID"), begun)
     host.systemctl("stop", unit)
     check("watchdog: nothing survives", host.survivors())
