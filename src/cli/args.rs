@@ -195,7 +195,8 @@ pub(super) struct ServeArgs {
     /// Watch built-in sample servers, sound ones and broken ones.
     #[arg(long, conflicts_with_all = ["command", "config"])]
     pub(super) demo: bool,
-    /// The address to listen on [default: what the configuration says, or 127.0.0.1:10779].
+    /// The address to listen on [default: what the configuration says, or 127.0.0.1:10779]. A socket that the service manager
+    /// hands over is listened on instead.
     #[arg(long, value_name = "ADDRESS")]
     pub(super) listen: Option<String>,
     /// Read the files of --config again when they change. SIGHUP does that too.
