@@ -369,7 +369,7 @@ fn a_certificate_is_swapped_while_it_is_used() {
     assert!(asked.load(Ordering::Relaxed) > 10, "{asked:?}");
     // Users as well, on connections that there are.
     let mut kept = asker.connect(port);
-    let mut ask = |kept: &mut StreamOwned<ClientConnection, TcpStream>| {
+    let ask = |kept: &mut StreamOwned<ClientConnection, TcpStream>| {
         kept.write_all(format!("HEAD /livez HTTP/1.1\r\nHost: x\r\n{known}\r\n").as_bytes()).unwrap();
         let mut answer = Vec::new();
         while !answer.ends_with(b"\r\n\r\n") {
