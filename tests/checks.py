@@ -6,6 +6,7 @@ The tools from PyPI are pinned in real/python/tools.txt; real/install.sh install
 import os
 import pathlib
 import socket
+import subprocess
 import sys
 import time
 
@@ -40,6 +41,21 @@ class Checks:
     def end(self):
         print(f"{self.passed} passed, {self.failed} failed", flush=True)
         return 1 if self.failed or not self.passed else 0
+
+
+def tool(check, name, argv, silent=False, **how):
+    """A tool that has to end with 0, and to say nothing where it should be `silent`."""
+    done = subprocess.run([str(word) for word in argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **how)
+    return check(name, (done.stdout or "it failed") if done.returncode or (silent and done.stdout) else "")
+
+
+def start(ends, log, argv, **how):
+    """Starts a program that is killed, at the latest, when all ends."""
+    with open(log, "wb") as out:
+        program = subprocess.Popen([str(word) for word in argv], stdin=subprocess.DEVNULL, stdout=out, stderr=out, **how)
+    ends.callback(program.wait)
+    ends.callback(program.kill)
+    return program
 
 
 def until(seconds, question):

@@ -18,7 +18,7 @@ use stdiowatch::outside::process::{GuardCommand, LaunchSpec};
 use stdiowatch::probe::EraChoice;
 use stdiowatch::protocol::Era;
 use stdiowatch::running::hub::Hub;
-use stdiowatch::running::reload::{self, Reloader};
+use stdiowatch::running::reload::{self, Reading, Reloader};
 use stdiowatch::running::{Asked, Fleet, Launchpad, Watched};
 use stdiowatch::show::exposition::Format;
 use stdiowatch::show::scrape::Scrape;
@@ -390,14 +390,15 @@ fn a_bad_configuration_is_refused_whole() {
             })
         };
         let tell = Arc::clone(&told);
-        let reloader = Reloader::new(Arc::clone(&running.fleet), load, Box::new(move |accepted| tell.lock().push(accepted)));
+        let reloader = Reloader::new(Arc::clone(&running.fleet), load, Box::new(move |reading| tell.lock().push(reading)));
         assert_eq!(reloader.reload("test").await.unwrap().added.len(), 2);
         let kept = running.hub.snapshot().servers.clone();
         assert!(reloader.reload("test").await.unwrap_err().contains("intervall"));
         assert_eq!(reloader.reload("test").await.unwrap_err(), "two servers are called \"a\"");
         assert!(Arc::ptr_eq(&kept, &running.hub.snapshot().servers), "nothing has changed");
         assert_eq!(names(&reloader.reload("test").await.unwrap().removed), ["a"]);
-        assert_eq!(*told.lock(), [true, false, false, true]);
+        let expected = [true, false, false, true].map(|accepted| [Reading::Begun, Reading::Ended { accepted }]);
+        assert_eq!(*told.lock(), expected.as_flattened());
         running.end().await;
     });
 }

@@ -18,6 +18,7 @@ mod progress;
 mod reference;
 mod serve;
 mod servers;
+mod service;
 mod signals;
 mod terminal;
 

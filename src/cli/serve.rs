@@ -12,15 +12,17 @@ use tracing::{info, warn};
 use super::access::{Around, Doorkeeper};
 use super::args::ServeArgs;
 use super::servers::{self, Chosen};
+use super::service::{Notifier, Readings};
 use super::signals::{Request, Signals};
 use super::{complain, demo, log};
 use crate::config::LISTEN;
 use crate::outside::clock;
 use crate::outside::process::GuardCommand;
+use crate::outside::service::handed_over;
 use crate::outside::vault::file_name;
 use crate::running::hub::Hub;
 use crate::running::keeper::Keeper;
-use crate::running::reload::{Reloader, Source, seen};
+use crate::running::reload::{Reading, Reloader, Source, seen};
 use crate::running::{Fleet, Launchpad, Watched};
 use crate::serve::actions::Actions;
 use crate::serve::listen::{self, Limits};
@@ -39,6 +41,8 @@ pub(super) fn run(args: ServeArgs) -> ExitCode {
 
 /// Everything that can be wrong is found out before the first server is launched.
 fn serve(args: &ServeArgs) -> anyhow::Result<()> {
+    // Before there is a second thread.
+    let handed = handed_over()?;
     let chosen = chosen(args)?;
     let listen = args.listen.as_deref().or(chosen.listen.as_deref()).unwrap_or(LISTEN).to_owned();
     let around = Around { loopback: false, actions: args.enable_actions, show_private: chosen.show_private };
@@ -48,7 +52,8 @@ fn serve(args: &ServeArgs) -> anyhow::Result<()> {
         let _inside = runtime.enter();
         Signals::catch()?
     };
-    let listener = listen::bind(&listen)?;
+    let by_manager = if handed.is_some() { ", handed over by the service manager" } else { "" };
+    let listener = handed.map_or_else(|| listen::bind(&listen), Ok)?;
     let loopback = listener.local_addr().is_ok_and(|address| address.ip().to_canonical().is_loopback());
     let door = Arc::new(Doorkeeper::new(web_config, Around { loopback, ..around })?);
     log::begin();
@@ -64,7 +69,7 @@ fn serve(args: &ServeArgs) -> anyhow::Result<()> {
     for server in &chosen.servers {
         info!(server = server.name.as_str(), every = ?server.interval, "watching");
     }
-    info!("listening on {}://{address}/", if door.guard().access().tls.is_some() { "https" } else { "http" });
+    info!("listening on {}://{address}/{by_manager}", if door.guard().access().tls.is_some() { "https" } else { "http" });
     let actions = Actions::new(args.enable_actions, loopback);
     door.warn();
     let keeper = state_dir(args, &chosen).map(|dir| Keeper::open(&dir));
@@ -168,23 +173,30 @@ impl Watching {
         }
         let fleet = Fleet::new(Arc::clone(&hub), launchpad);
         fleet.replace(self.servers);
-        let reloader = self.source.map(|source| reloader(source, &fleet, &own, self.stopped.clone()));
-        tokio::spawn(obey(self.signals, self.stop, reloader.clone()));
+        let (notifier, readings) = Notifier::new(Arc::clone(&hub));
+        let reloader = self.source.map(|source| reloader(source, &fleet, &own, readings.clone(), self.stopped.clone()));
+        tokio::spawn(obey(self.signals, self.stop, reloader.clone(), readings));
         let sources = Sources { hub, own, now: clock::now, actions, fleet: Some(Arc::clone(&fleet)), reloader, show_private: self.show_private };
         let mut stopped = self.stopped.clone();
         let serving =
             listen::run_with(listener, with_guard(routes(sources), self.door.guard()), Some(self.door.guard()), Limits::default(), async move {
                 let _ = stopped.wait_for(|stop| *stop).await;
             });
-        let ((), served) = tokio::join!(fleet.run(self.stopped), serving);
+        let stopped = self.stopped.clone();
+        let ((), served) = notifier.during(async { tokio::join!(fleet.run(self.stopped), serving) }, stopped).await;
         served.context("cannot serve HTTP")
     }
 }
 
 /// Reads `source` again when that is asked for, and when it changes if it is to be followed.
-fn reloader(source: Source, fleet: &Arc<Fleet>, own: &Arc<Own>, stopped: watch::Receiver<bool>) -> Arc<Reloader> {
+fn reloader(source: Source, fleet: &Arc<Fleet>, own: &Arc<Own>, readings: Readings, stopped: watch::Receiver<bool>) -> Arc<Reloader> {
     let own = Arc::clone(own);
-    let told = Box::new(move |accepted| own.reloaded(accepted, clock::now()));
+    let told = Box::new(move |reading| {
+        if let Reading::Ended { accepted } = reading {
+            own.reloaded(accepted, clock::now());
+        }
+        let _ = readings.send(reading);
+    });
     let reloader = Reloader::new(Arc::clone(fleet), source.load, told);
     if let Some((files, used)) = source.follow {
         let reloader = Arc::clone(&reloader);
@@ -195,10 +207,16 @@ fn reloader(source: Source, fleet: &Arc<Fleet>, own: &Arc<Own>, stopped: watch::
 
 /// The first signal to end ends everything politely. The second one ends stdiowatch at once: whatever
 /// still runs is then ended by its guard.
-async fn obey(mut signals: Signals, stop: watch::Sender<bool>, reloader: Option<Arc<Reloader>>) {
+async fn obey(mut signals: Signals, stop: watch::Sender<bool>, reloader: Option<Arc<Reloader>>, readings: Readings) {
     loop {
         match (signals.next_or_reload().await, &reloader) {
-            (Request::Reload, None) => info!("SIGHUP: there is nothing to read again, since the servers were given on the command line"),
+            (Request::Reload, None) => {
+                info!("SIGHUP: there is nothing to read again, since the servers were given on the command line");
+                // Who asked may wait to be told that it is over.
+                for reading in [Reading::Begun, Reading::Ended { accepted: true }] {
+                    let _ = readings.send(reading);
+                }
+            }
             (Request::Reload, Some(reloader)) => {
                 let reloader = Arc::clone(reloader);
                 // Signals are heard meanwhile. What is wrong with it is told there.

@@ -4,6 +4,9 @@ use std::time::Duration;
 use super::state::ServerState;
 use crate::words::Moment;
 
+/// The scheduler's loop goes round at least once a second; after this long it hangs.
+const TICK_OVERDUE: Duration = Duration::from_secs(10);
+
 /// What is known of the sidecar itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sidecar {
@@ -22,6 +25,16 @@ pub struct Sidecar {
     pub kept: bool,
     /// How often it could not be written to the state directory.
     pub keep_failures: u64,
+}
+
+impl Sidecar {
+    /// For how long the scheduler has not run, if that is too long: its loop hangs, or that of the thread
+    /// that launches.
+    #[must_use]
+    pub fn stalled(&self, now: Moment) -> Option<Duration> {
+        let age = now.up.saturating_sub(self.last_tick.max(self.started.up));
+        (age >= TICK_OVERDUE).then_some(age)
+    }
 }
 
 /// Everything there is to show, at one moment. Surfaces read nothing else, so they cannot disagree.

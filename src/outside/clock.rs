@@ -19,7 +19,17 @@ pub fn now() -> Moment {
 /// Since the machine was booted, suspension included.
 #[must_use]
 pub fn up() -> Duration {
-    let time = clock_gettime(ClockId::Boottime);
+    since_boot(ClockId::Boottime)
+}
+
+/// The same without suspension, as service managers count.
+#[must_use]
+pub fn monotonic() -> Duration {
+    since_boot(ClockId::Monotonic)
+}
+
+fn since_boot(clock: ClockId) -> Duration {
+    let time = clock_gettime(clock);
     let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
     Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or_default())
 }

@@ -3,5 +3,6 @@
 pub mod clock;
 pub mod peers;
 pub mod process;
+pub mod service;
 pub mod tls;
 pub mod vault;

@@ -1,7 +1,7 @@
 //! A directory in which things are kept over restarts.
 //!
-//! Each thing is a file that is replaced as a whole: written beside the old one, brought to the disk,
-//! then renamed over it. Whoever reads finds the old one or the new one, whatever happened in between.
+//! Each thing is a file that is replaced as a whole: written beside the old one, brought to the disk if
+//! it matters, then renamed over it. Whoever reads finds the old one or the new one, whatever happened in between.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -98,22 +98,34 @@ impl Vault {
     ///
     /// When they cannot be written: what was kept before is then still there.
     pub fn save(&self, name: &str, bytes: &[u8]) -> Result<(), VaultError> {
+        self.replace(name, bytes, File::sync_all)?;
+        // The new name has to reach the disk as well (fsync(2)).
+        File::open(&self.dir).and_then(|dir| dir.sync_all()).map_err(io_error("bring to the disk", &self.dir))
+    }
+
+    /// The same without waiting for the disk: whatever happens to this process, the old or the new is
+    /// found; if the machine loses its power soon after, maybe neither.
+    ///
+    /// # Errors
+    ///
+    /// See [`Vault::save`].
+    pub fn save_soon(&self, name: &str, bytes: &[u8]) -> Result<(), VaultError> {
+        self.replace(name, bytes, |_| Ok(()))
+    }
+
+    fn replace(&self, name: &str, bytes: &[u8], bring_to_disk: impl FnOnce(&File) -> io::Result<()>) -> Result<(), VaultError> {
         let path = self.path(name);
         let partial = with_end(&path, PARTIAL);
-        let written = self.replace(&partial, &path, bytes);
+        let write = || {
+            let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&partial)?;
+            file.write_all(bytes)?;
+            bring_to_disk(&file)
+        };
+        let written = write().map_err(io_error("write", &partial)).and_then(|()| fs::rename(&partial, &path).map_err(io_error("replace", &path)));
         if written.is_err() {
             let _ = fs::remove_file(&partial);
         }
         written
-    }
-
-    fn replace(&self, partial: &Path, path: &Path, bytes: &[u8]) -> Result<(), VaultError> {
-        let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(partial).map_err(io_error("write", partial))?;
-        file.write_all(bytes).and_then(|()| file.sync_all()).map_err(io_error("write", partial))?;
-        drop(file);
-        fs::rename(partial, path).map_err(io_error("replace", path))?;
-        // The new name has to reach the disk as well (fsync(2)).
-        File::open(&self.dir).and_then(|dir| dir.sync_all()).map_err(io_error("bring to the disk", &self.dir))
     }
 
     /// Moves what is kept under `name` out of the way, since it makes no sense, and says where to.

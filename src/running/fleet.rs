@@ -144,7 +144,10 @@ impl Fleet {
         let changes = members.changes(&wanted);
         members.dismiss(&changes.removed);
         let kept: BTreeMap<_, _> = changes.added.iter().map(|name| (name.clone(), self.hub.kept_of(name))).collect();
-        self.hub.update(|snapshot| members.publish(snapshot, &wanted, kept, now));
+        self.hub.update(|snapshot| {
+            changes.removed.iter().filter_map(|name| snapshot.server(name.as_str())).for_each(|state| self.hub.keep_last_record(state));
+            members.publish(snapshot, &wanted, kept, now);
+        });
         let mut first = now.up;
         for name in changes.changed.iter().chain(&changes.added) {
             let Some(server) = wanted.get(name).map(Arc::clone) else { continue };

@@ -37,7 +37,9 @@ impl Hub {
     /// A hub that knows no server, and has what is accepted kept by `keeper`.
     #[must_use]
     pub fn keeping(keeper: Option<Keeper>) -> Hub {
-        Hub { keeper, ..Hub::default() }
+        let mut hub = Hub::default();
+        hub.keeper = keeper;
+        hub
     }
 
     /// A hub that knows these servers, and keeps nothing.
@@ -107,9 +109,16 @@ impl Hub {
     }
 
     /// Has what its probes came to kept.
-    pub(super) fn keep_record(&self, state: &ServerState) {
+    pub(super) fn keep_record(&self, state: &ServerState, now: Moment) {
         if let Some(keeper) = &self.keeper {
-            keeper.save_record(Record::of(state));
+            keeper.save_record(state, now.up);
+        }
+    }
+
+    /// Has what its probes came to kept for the last time, before nothing of it is known any more.
+    pub(super) fn keep_last_record(&self, state: &ServerState) {
+        if let Some(keeper) = &self.keeper {
+            keeper.save_last_record(state);
         }
     }
 
@@ -138,5 +147,16 @@ impl Hub {
     /// Resolves when a server is resumed, any one.
     pub async fn resumed(&self) {
         self.resumed.notified().await;
+    }
+}
+
+impl Drop for Hub {
+    /// Has everything kept that is known.
+    fn drop(&mut self) {
+        for state in self.inner.get_mut().known.servers.iter() {
+            if let Some(keeper) = &self.keeper {
+                keeper.save_last_record(state);
+            }
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Keeps what was accepted, and what probes came to, over restarts, in a thread of its own: a disk may be
 //! slow, and nobody waits for it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,10 +9,11 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tracing::{info, warn};
 
 use crate::judge::{Accepted, Listing, LockFile, Source};
-use crate::ledger::Record;
+use crate::ledger::{Record, ServerState};
 use crate::outside::clock;
 use crate::outside::vault::{Vault, VaultError};
 use crate::words::ServerName;
@@ -62,6 +63,8 @@ pub struct Keeper {
     kept: Arc<Kept>,
     inbox: Option<mpsc::Sender<Thing>>,
     thread: Option<JoinHandle<()>>,
+    /// Of each server: when its history was last handed over, and how many of its probes it told of.
+    told: Mutex<BTreeMap<ServerName, (Duration, u64)>>,
 }
 
 impl Keeper {
@@ -81,12 +84,14 @@ impl Keeper {
             })
         });
         match vault {
-            Ok((vault, inbox, thread)) => Keeper { vault: Some(vault), kept, inbox: Some(inbox), thread: Some(thread) },
+            Ok((vault, inbox, thread)) => {
+                Keeper { vault: Some(vault), kept, inbox: Some(inbox), thread: Some(thread), told: Mutex::default() }
+            }
             Err(error) => {
                 warn!("nothing is kept over restarts: {error}");
                 kept.failures.fetch_add(1, Ordering::Relaxed);
                 kept.missing.store(true, Ordering::Relaxed);
-                Keeper { vault: None, kept, inbox: None, thread: None }
+                Keeper { vault: None, kept, inbox: None, thread: None, told: Mutex::default() }
             }
         }
     }
@@ -151,9 +156,27 @@ impl Keeper {
         self.send(Thing::Accepted(name.clone(), listing));
     }
 
-    /// Has what its probes came to kept: in a while, and at the end.
-    pub fn save_record(&self, record: Record) {
-        self.send(Thing::Record(Box::new(record)));
+    /// Has what its probes came to kept, unless that was done less than a minute before `now`: time since
+    /// the machine was booted.
+    pub fn save_record(&self, state: &ServerState, now: Duration) {
+        let is_due = self.told.lock().get(&state.name).is_none_or(|(told, _)| now >= *told + APART);
+        if is_due {
+            self.tell(state, now);
+        }
+    }
+
+    /// The same for the last time: nothing more is going to be said of this server.
+    pub fn save_last_record(&self, state: &ServerState) {
+        let known = self.told.lock().get(&state.name).map_or(0, |(_, probes)| *probes);
+        if state.probes > known {
+            self.tell(state, Duration::ZERO);
+        }
+        self.told.lock().remove(&state.name);
+    }
+
+    fn tell(&self, state: &ServerState, now: Duration) {
+        self.told.lock().insert(state.name.clone(), (now, state.probes));
+        self.send(Thing::Record(Box::new(Record::of(state))));
     }
 
     fn send(&self, thing: Thing) {
@@ -191,27 +214,23 @@ struct Desk {
     /// What is still to be written, the last of each server only.
     accepted: BTreeMap<ServerName, Arc<Listing>>,
     records: BTreeMap<ServerName, Box<Record>>,
-    /// When each server's history was last written, or was to be.
-    tried: BTreeMap<ServerName, Duration>,
-    /// Those that could not be.
-    failed: BTreeSet<ServerName>,
 }
 
 impl Desk {
     fn new(vault: Arc<Vault>, kept: Arc<Kept>) -> Desk {
-        Desk { vault, kept, accepted: BTreeMap::new(), records: BTreeMap::new(), tried: BTreeMap::new(), failed: BTreeSet::new() }
+        Desk { vault, kept, accepted: BTreeMap::new(), records: BTreeMap::new() }
     }
 
     /// The thread: writes what comes, and tries again what it could not.
     fn keep(mut self, messages: &mpsc::Receiver<Thing>) {
         loop {
-            let message = match self.wait(clock::up()) {
-                None => messages.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                Some(wait) => messages.recv_timeout(wait),
+            let message = match self.is_empty() {
+                true => messages.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                false => messages.recv_timeout(AGAIN),
             };
             let ended = matches!(message, Err(RecvTimeoutError::Disconnected));
             message.into_iter().chain(messages.try_iter()).for_each(|thing| self.take(thing));
-            self.write(clock::up(), ended);
+            self.write();
             if ended {
                 return;
             }
@@ -225,50 +244,31 @@ impl Desk {
         }
     }
 
-    /// How long nothing is to be done, unless something comes; `None` for ever.
-    fn wait(&self, now: Duration) -> Option<Duration> {
-        let records = self.records.keys().map(|name| self.due(name).saturating_sub(now));
-        records.chain((!self.accepted.is_empty()).then_some(AGAIN)).min()
+    fn is_empty(&self) -> bool {
+        self.accepted.is_empty() && self.records.is_empty()
     }
 
-    fn due(&self, name: &ServerName) -> Duration {
-        self.tried.get(name).map_or(Duration::ZERO, |tried| *tried + APART)
-    }
-
-    /// Writes what is due, or everything.
-    fn write(&mut self, now: Duration, everything: bool) {
-        let (vault, kept) = (Arc::clone(&self.vault), Arc::clone(&self.kept));
+    /// Writes everything; what could not be written is still there afterwards.
+    fn write(&mut self) {
+        let (vault, kept) = (&self.vault, &self.kept);
         self.accepted.retain(|name, listing| {
             let lock = LockFile { servers: [(name.clone(), Listing::clone(listing))].into() };
-            !written(&vault, &kept, name, name.as_str(), &lock.to_text())
+            !written(kept, name, vault.save(name.as_str(), lock.to_text().as_bytes()))
         });
-        let due: Vec<ServerName> = self.records.keys().filter(|name| everything || self.due(name) <= now).cloned().collect();
-        for name in due {
-            self.tried.insert(name.clone(), now);
-            let Some(record) = self.records.get(&name) else { continue };
-            if written(&vault, &kept, &name, &record_of(&name), &record.to_text()) {
-                self.records.remove(&name);
-                self.failed.remove(&name);
-            } else {
-                self.failed.insert(name);
-            }
-        }
-        kept.missing.store(!self.accepted.is_empty() || !self.failed.is_empty(), Ordering::Relaxed);
+        // A thousand servers write sixteen of these a second: no disk has to be waited for.
+        self.records.retain(|name, record| !written(kept, name, vault.save_soon(&record_of(name), record.to_text().as_bytes())));
+        kept.missing.store(!self.is_empty(), Ordering::Relaxed);
     }
 }
 
-/// Whether `text`, which is about `server`, is on the disk now.
-fn written(vault: &Vault, kept: &Kept, server: &ServerName, file: &str, text: &str) -> bool {
-    match vault.save(file, text.as_bytes()) {
-        Ok(()) => true,
-        Err(error) => {
-            kept.failures.fetch_add(1, Ordering::Relaxed);
-            if kept.is_whole() {
-                warn!(server = server.as_str(), "what is known of it is not kept over a restart: {error}");
-            }
-            false
-        }
+/// Whether what is about `server` was written; tells if it was not.
+fn written(kept: &Kept, server: &ServerName, outcome: Result<(), VaultError>) -> bool {
+    let Err(error) = outcome else { return true };
+    kept.failures.fetch_add(1, Ordering::Relaxed);
+    if kept.is_whole() {
+        warn!(server = server.as_str(), "what is known of it is not kept over a restart: {error}");
     }
+    false
 }
 
 #[cfg(test)]
@@ -293,29 +293,30 @@ mod tests {
     fn a_history_is_written_once_a_minute_and_at_the_end() {
         let dir = std::env::temp_dir().join(format!("stdiowatch-keeper-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&dir);
-        let vault = Arc::new(Vault::open(&dir).unwrap());
-        let mut desk = Desk::new(Arc::clone(&vault), Arc::default());
-        let name = ServerName::new("a").unwrap();
-        let seconds = Duration::from_secs;
-        let kept = || vault.load(&record_of(&name)).unwrap().map(|bytes| Record::parse(&bytes, &name, clock::now()).unwrap().last_success);
-        let succeeded = |desk: &mut Desk, ms| {
-            let moment = crate::words::Moment { up: seconds(1), unix_ms: ms };
-            desk.take(Thing::Record(Box::new(Record { last_success: Some(moment), ..Record::of(&state("a")) })));
-            Some(Some(crate::words::Moment { up: Duration::ZERO, ..moment }))
+        let keeper = Keeper::open(&dir);
+        let (seconds, mut server) = (Duration::from_secs, state("a"));
+        let succeeded = |keeper: &Keeper, server: &mut ServerState, ms, up| {
+            server.probes += 1;
+            server.last_success = Some(crate::words::Moment { up: seconds(1), unix_ms: ms });
+            keeper.save_record(server, seconds(up));
         };
-        let first = succeeded(&mut desk, 1);
-        assert_eq!(desk.wait(seconds(100)), Some(Duration::ZERO));
-        desk.write(seconds(100), false);
-        assert_eq!((kept(), desk.wait(seconds(100))), (first, None));
-        let second = succeeded(&mut desk, 2);
-        desk.write(seconds(130), false);
-        assert_eq!((kept(), desk.wait(seconds(130))), (first, Some(seconds(30))));
-        desk.write(seconds(160), false);
-        assert_eq!(kept(), second);
-        let third = succeeded(&mut desk, 3);
-        desk.write(seconds(161), true);
-        assert_eq!(kept(), third);
-        assert!(desk.kept.is_whole() && vault.load("history-a").unwrap().is_none());
+        let name = server.name.clone();
+        let told = |keeper: &Keeper| keeper.told.lock().get(&name).copied();
+        succeeded(&keeper, &mut server, 1, 100);
+        assert_eq!(told(&keeper), Some((seconds(100), 1)));
+        succeeded(&keeper, &mut server, 2, 159);
+        assert_eq!(told(&keeper), Some((seconds(100), 1)), "too soon");
+        succeeded(&keeper, &mut server, 3, 160);
+        assert_eq!(told(&keeper), Some((seconds(160), 3)));
+        succeeded(&keeper, &mut server, 4, 161);
+        keeper.save_last_record(&server);
+        assert_eq!(told(&keeper), None);
+        let kept = keeper.kept();
+        drop(keeper);
+        let again = Keeper::open(&dir);
+        assert_eq!(again.load_record(&server.name).and_then(|r| r.last_success).map(|m| m.unix_ms), Some(4));
+        assert!(kept.is_whole() && again.load(&server.name).is_none());
+        drop(again);
         std::fs::remove_dir_all(&dir).unwrap();
     }
 

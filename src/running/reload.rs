@@ -32,8 +32,20 @@ pub struct Source {
     pub follow: Option<(Vec<PathBuf>, Digest)>,
 }
 
-/// What is to be told of each reading: whether it was accepted.
-pub type Told = Box<dyn Fn(bool) + Send + Sync>;
+/// What there is to tell of a reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// It begins.
+    Begun,
+    /// It is over.
+    Ended {
+        /// What was read is in use.
+        accepted: bool,
+    },
+}
+
+/// Is told of each reading.
+pub type Told = Box<dyn Fn(Reading) + Send + Sync>;
 
 /// Puts what is read into the fleet.
 pub struct Reloader {
@@ -58,11 +70,12 @@ impl Reloader {
     /// What is wrong with it. Everything stays as it was then.
     pub async fn reload(&self, cause: &str) -> Result<Changes, String> {
         let _turn = self.turn.lock().await;
+        (self.told)(Reading::Begun);
         let load = Arc::clone(&self.load);
         // A file may lie on a disk that takes its time.
         let read = spawn_blocking(move || load()).await.unwrap_or_else(|error| Err(format!("reading the configuration broke off: {error}")));
         let changes = read.and_then(unambiguous).map(|servers| self.fleet.replace(servers));
-        (self.told)(changes.is_ok());
+        (self.told)(Reading::Ended { accepted: changes.is_ok() });
         match &changes {
             Ok(changes) => tell(changes, cause),
             Err(why) => error!(cause, why = printable_lines(why), "the configuration is refused; what was read before stays in use"),

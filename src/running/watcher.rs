@@ -225,7 +225,7 @@ impl Watcher {
             let accepted = state.schema.accepted.clone();
             let change = state.apply(Fact { report: Arc::clone(&report), at: now, listed });
             self.fleet.hub.keep(state, accepted.as_ref());
-            self.fleet.hub.keep_record(state);
+            self.fleet.hub.keep_record(state, now);
             let next = grid.next(now.up, state.course(), made.earliest);
             state.expect(now, next.due.saturating_sub(now.up), next.backoff);
             state.skip(Skip::Overlap, overlaps);

@@ -22,7 +22,6 @@
 //! other method is refused with 405 and `Allow`. Nothing is redirected, and no `Accept` refused.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -51,8 +50,6 @@ use crate::show::health::{self, Answer, HEALTH_JSON, Question};
 use crate::show::scrape::Scrape;
 use crate::words::{Moment, ServerName, printable_lines};
 
-/// The scheduler's loop goes round at least once a second; after this long it hangs.
-const TICK_OVERDUE: Duration = Duration::from_secs(10);
 /// What is allowed on a path that says nothing of it.
 const VIEW: &str = "GET,HEAD";
 
@@ -199,9 +196,10 @@ fn json(status: StatusCode, value: &serde_json::Value) -> Response {
 }
 
 async fn livez(State(sources): State<Sources>) -> Response {
-    let sidecar = sources.hub.snapshot().sidecar;
-    let age = (sources.now)().up.saturating_sub(sidecar.last_tick.max(sidecar.started.up));
-    if age < TICK_OVERDUE { plain(StatusCode::OK, "ok\n") } else { again_later(format!("the scheduler has not run for {} s\n", age.as_secs())) }
+    match sources.hub.snapshot().sidecar.stalled((sources.now)()) {
+        None => plain(StatusCode::OK, "ok\n"),
+        Some(age) => again_later(format!("the scheduler has not run for {} s\n", age.as_secs())),
+    }
 }
 
 async fn readyz(State(sources): State<Sources>) -> Response {

@@ -139,6 +139,9 @@ pub const METRICS: &[Metric] = &[
             let timeout = s.terms.timeouts.iter().find(|(of, _)| *of == phase);
             if let Some((_, timeout)) = timeout { out.put_with(&[phase.as_str()], timeout.as_secs_f64()) }
         }),
+    metric("stdiowatch_phase_objective_seconds", Gauge, &["phase"],
+        "How long what has a configured objective should take: startup is spawn and handshake together.",
+        |s, _, out| for (phase, objective) in &s.terms.objectives { out.put_with(&[phase], objective.as_secs_f64()) }),
     metric("stdiowatch_last_probe_timestamp_seconds", Gauge, &[],
         "When the last probe ended, whatever it came to.",
         |s, _, out| out.put_known(s.last.as_ref().map(|(at, _)| at.unix_seconds()))),

@@ -19,6 +19,7 @@ pub mod page;
 pub mod progress;
 pub mod scrape;
 mod state;
+pub mod status;
 mod told;
 pub mod transcript;
 mod unmistakable;

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """Holds a stdiowatch binary against real monitoring: monitoring.py BINARY.
 
-Watches the demo's servers with promtool, the strict OpenMetrics parser of prometheus-client, a real Prometheus with the
-rules and the dashboard of this repository, a real blackbox_exporter, and what other health checkers are known to send.
-Then SIGTERM: exit status 0, and no server left. Needs install.sh, and Debian's prometheus and prometheus-blackbox-exporter.
+Watches the demo's servers with promtool, the strict OpenMetrics parser of prometheus-client, and a real Prometheus with the
+rules and the dashboards of this repository. Then SIGTERM: exit status 0, and no server left. Needs install.sh.
 """
 
 import contextlib
@@ -13,7 +12,6 @@ import pathlib
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -23,7 +21,7 @@ import urllib.parse
 import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from checks import TOP, Checks, free_port, until
+from checks import TOP, Checks, free_port, start, until
 
 FIRST_ROUND = 60  # seconds until every server of the demo was probed
 DATA = 90  # seconds until every query has data: two probes of each server
@@ -34,27 +32,13 @@ TEXT = "text/plain; version=0.0.4; charset=utf-8"
 OPEN_METRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 PROMETHEUS = "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
 
-# As recorded from each: the method, the version, and the header fields; PORT is filled in.
-CHECKERS = {
-    "check_http -I": ("GET", "1.0", ["User-Agent: check_http/v2.3.3 (monitoring-plugins 2.3.3)", "Connection: close"]),
-    "check_http -H": ("GET", "1.1", ["Host: localhost:PORT", "User-Agent: check_http/v2.3.3 (monitoring-plugins 2.3.3)", "Connection: close"]),
-    "check_http -j HEAD": ("HEAD", "1.0", ["User-Agent: check_http/v2.3.3 (monitoring-plugins 2.3.3)", "Connection: close"]),
-    "HAProxy httpchk GET": ("GET", "1.0", []),
-    "Uptime Kuma": ("GET", "1.1", ["Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "User-Agent: Uptime-Kuma/2.5.0", "Host: 127.0.0.1:PORT", "Connection: close"]),
-    "Uptime Kuma, HEAD": ("HEAD", "1.1", ["Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "User-Agent: Uptime-Kuma/2.5.0", "Host: 127.0.0.1:PORT", "Connection: close"]),
-    "UptimeRobot": ("HEAD", "1.1", ["Host: 127.0.0.1:PORT", "User-Agent: Mozilla/5.0+(compatible; UptimeRobot/2.0)", "Accept: */*", "Connection: close"]),
-    "Gatus": ("GET", "1.1", ["Host: 127.0.0.1:PORT", "User-Agent: Gatus/1.0", "Accept-Encoding: gzip", "Connection: close"]),
-    "Zabbix": ("GET", "1.1", ["Host: 127.0.0.1:PORT", "User-Agent: Zabbix", "Accept: */*", "Accept-Encoding: gzip, deflate", "Connection: close"]),
-    "kubelet": ("GET", "1.1", ["Host: 127.0.0.1:PORT", "User-Agent: kube-probe/1.33", "Accept: */*", "Connection: close"]),
-}
-
 
 def main():
     binary = pathlib.Path(sys.argv[1]).resolve()
     check = Checks()
-    missing = [tool for tool in ("promtool", "prometheus", "prometheus-blackbox-exporter") if not shutil.which(tool)]
+    missing = [tool for tool in ("promtool", "prometheus") if not shutil.which(tool)]
     if missing:
-        sys.exit(f"not installed: {' '.join(missing)} (Debian's packages prometheus and prometheus-blackbox-exporter)")
+        sys.exit(f"not installed: {' '.join(missing)} (Debian's package prometheus)")
     with tempfile.TemporaryDirectory(prefix="stdiowatch-") as folder, contextlib.ExitStack() as ends:
         folder, port = pathlib.Path(folder), free_port()
         # Its servers inherit HOME, so this is how they are told from all else that runs here.
@@ -66,8 +50,6 @@ def main():
             return check.end()
 
         metrics(check, base)
-        checkers(check, port)
-        blackbox(check, ends, folder, base)
         prometheus(check, ends, folder, port)
         on_demand(check, ends, folder, port)
 
@@ -81,15 +63,6 @@ def main():
             check("SIGTERM ends it with status 0", f"it still runs after {GRACE} s")
         check("no process of the demo is left", until(LEFT, lambda: " ".join(of_home(folder))))
     return check.end()
-
-
-def start(ends, log, argv, **how):
-    """Starts a program that is killed, at the latest, when all ends."""
-    with open(log, "wb") as out:
-        program = subprocess.Popen([str(word) for word in argv], stdin=subprocess.DEVNULL, stdout=out, stderr=out, **how)
-    ends.callback(program.wait)
-    ends.callback(program.kill)
-    return program
 
 
 def of_home(folder):
@@ -123,42 +96,6 @@ def in_flight(base):
     return float(re.search(r"^stdiowatch_probes_in_flight (.+)$", get(base + "/metrics")[2], re.M)[1])
 
 
-def raw(port, method, path, version, fields):
-    """The same, for exactly these bytes; the connection has to be closed within 3 s where that was asked for."""
-    request = "\r\n".join([f"{method} {path} HTTP/{version}", *fields, "", ""]).replace("PORT", str(port))
-    with socket.create_connection(("127.0.0.1", port), timeout=3) as connection:
-        connection.sendall(request.encode())
-        answer = b"".join(iter(lambda: connection.recv(65536), b"")).decode()
-    head, _, body = answer.partition("\r\n\r\n")
-    first, *lines = head.split("\r\n")
-    return int(first.split()[1]), {k.lower(): v for k, v in (line.split(": ", 1) for line in lines)}, body
-
-
-def checkers(check, port):
-    """Each known health checker sees a sound server up and a broken one down."""
-    for name, (method, version, fields) in CHECKERS.items():
-        wrong = []
-        for server, status, word in [("sound", 200, '"status":"pass"'), ("banner", 503, '"status":"fail"')]:
-            got, head, body = raw(port, method, f"/health/{server}", version, fields)
-            if got != status or head.get("content-type") != "application/health+json":
-                wrong.append(f"{server}: {got} {head.get('content-type')}")
-            if (body != "") if method == "HEAD" else (word not in body):
-                wrong.append(f"{server}: the body is {body!r}")
-            if int(head["content-length"]) == 0 or ("retry-after" in head) != (status == 503):
-                wrong.append(f"{server}: {head}")
-        check(f"{name}: {method} HTTP/{version} sees sound up and banner down", "\n".join(wrong))
-    for name, path, version, fields in [
-        ("HAProxy httpchk: OPTIONS /, no header field", "/", "1.0", []),
-        ("OPTIONS *", "*", "1.1", ["Host: localhost", "Connection: close"]),
-    ]:
-        status, head, _ = raw(port, "OPTIONS", path, version, fields)
-        check.equal(f"{name} is answered with 204 and Allow", (status, "allow" in head), (204, True))
-    status, head, _ = raw(port, "POST", "/health", "1.1", ["Host: localhost", "Content-Length: 0", "Connection: close"])
-    check.equal("POST is refused with 405 and Allow", (status, head.get("allow")), (405, "GET, HEAD, OPTIONS"))
-    check("/livez is 200", wrong_status(f"http://127.0.0.1:{port}/livez", 200))
-    check("/health of all is 503 while one fails", wrong_status(f"http://127.0.0.1:{port}/health", 503))
-
-
 # --- /metrics ---------------------------------------------------------------------------------------------------------
 
 
@@ -181,23 +118,6 @@ def metrics(check, base):
     else:
         both = {sample.name for family in lenient(text) for sample in family.samples}
         check.equal("both formats have the same series", both ^ samples, set())
-
-
-def blackbox(check, ends, folder, base):
-    config = folder / "blackbox.yml"
-    config.write_text(
-        """modules: {health: {prober: http, timeout: 3s, http: {preferred_ip_protocol: ip4, fail_if_body_not_matches_regexp: ['"status":"(pass|warn)"']}}}"""
-    )
-    port = free_port()
-    start(ends, folder / "blackbox.log", ["prometheus-blackbox-exporter", f"--config.file={config}", f"--web.listen-address=127.0.0.1:{port}"])
-    for server, wanted in [("sound", "1"), ("banner", "0")]:
-
-        def wrong():
-            query = urllib.parse.urlencode({"module": "health", "target": f"{base}/health/{server}"})
-            answer = get(f"http://127.0.0.1:{port}/probe?{query}")[2]
-            return "" if f"\nprobe_success {wanted}\n" in answer else answer[-500:]
-
-        check(f"blackbox_exporter: probe_success {wanted} for {server}", until(10, wrong))
 
 
 # --- Prometheus -------------------------------------------------------------------------------------------------------

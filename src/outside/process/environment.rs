@@ -7,6 +7,7 @@ use std::process::Command;
 
 use super::browser::{BROWSER, stub};
 use super::spec::{EnvMode, LaunchSpec};
+use crate::outside::service;
 use crate::words::printable;
 
 /// Tells whose an orphan is, from its `/proc/PID/environ`: each tree that it is in, outermost first.
@@ -38,7 +39,8 @@ impl<'a> Environment<'a> {
                 }
             }
             EnvMode::Inherit => {
-                command.envs(env::vars_os());
+                // What the service manager says to us is not meant for a server: it could speak in our place.
+                command.envs(env::vars_os().filter(|(name, _)| !service::VARIABLES.iter().any(|own| name == own)));
             }
             EnvMode::Clean => {}
         }

@@ -196,3 +196,12 @@ fn a_phase_has_its_own_time_and_limit() {
     assert_eq!(parsed.all("stdiowatch_phase_timeout_seconds").count(), 2);
     assert_eq!(parsed.value("stdiowatch_interval_seconds", &["server=s"]), Duration::from_secs(60).as_secs_f64());
 }
+
+#[test]
+fn only_what_has_an_objective_shows_one() {
+    let mut server = passing("s");
+    server.terms.objectives.insert("startup", Duration::from_millis(2500));
+    let parsed = scraped(vec![server, passing("t")], at(1));
+    assert_eq!(parsed.value("stdiowatch_phase_objective_seconds", &["server=s", "phase=startup"]), 2.5);
+    assert_eq!(parsed.all("stdiowatch_phase_objective_seconds").count(), 1);
+}

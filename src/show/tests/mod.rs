@@ -9,3 +9,4 @@ mod nagios;
 mod on_demand;
 mod page;
 mod parser;
+mod status;

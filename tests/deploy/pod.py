@@ -1,0 +1,335 @@
+#!/usr/bin/env python3
+"""A pod for real: the rendered chart in podman, watched by a real Prometheus and a real Alertmanager.
+
+    tests/deploy/pod.py BINARY
+
+The image of the server has a shell and a server that can be broken; stdiowatch's has the static BINARY, which is copied
+into the server's as the chart says. Healthy, broken, mended, ended: what /health says, what comes to a webhook, what is left.
+podman has no native sidecars, so that one becomes a plain container; and no kubelet, so the probes of the manifest are asked
+from here. Needs root and what install.sh installs; keeps its images in a folder of its own.
+"""
+
+import contextlib
+import http.server
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import chart
+import kube
+import yaml
+from checks import TOP, Checks, free_port, tool, until
+
+CONF = """[containers]
+default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]
+init_path = "/usr/bin/catatonit"
+[engine]
+runtime = "runc"
+events_logger = "file"
+cgroup_manager = "cgroupfs"
+"""
+USER = "65532"
+AGENT = 30  # seconds: agent.terminationGraceSeconds
+DEAF = 12  # seconds: what it takes to end the deaf server
+FIRST = 60  # seconds until the pod answers
+TOLD = 60  # seconds from a change in the server to the webhook
+RESIDENT = 16 << 20  # bytes: what values.yaml says stdiowatch itself takes
+
+# Breaks when there is a file: then it prints a banner where only messages may be.
+SERVER = """#!/bin/sh
+if [ -e /data/broken ]; then echo "Notes server, ready."; fi
+exec /bin/sample sample-server sound
+"""
+
+
+def everything(check, folder, binary):
+    folder = folder / "pod"
+    folder.mkdir()
+    with contextlib.ExitStack() as ends:
+        pod = Pod(check, folder, binary, ends)
+        if pod.starts():
+            base = f"http://127.0.0.1:{pod.port}"
+            of_manifest(check, pod, base)
+            inside(check, pod)
+            alerts(check, ends, folder, pod, base)
+            ended(check, pod)
+
+
+class Pod:
+    """The pod of the rendered chart, in a store of its own."""
+
+    def __init__(self, check, folder, binary, ends):
+        self.check, self.folder, self.port = check, folder, free_port()
+        (folder / "containers.conf").write_text(CONF)
+        self.env = {**os.environ, "CONTAINERS_CONF": str(folder / "containers.conf")}
+        self.store = ["--root", folder / "store", "--runroot", folder / "run", "--storage-driver", "vfs"]
+        ends.callback(self.remove)
+        self.image("stdiowatch:0.1.0", {"stdiowatch": binary})
+        self.image("notes:1", {"bin/busybox": shutil.which("busybox"), "bin/sample": binary, "bin/notes-server": SERVER})
+        self.manifest = self.render()
+
+    def podman(self, *words, **how):
+        return subprocess.run(["podman", *map(str, [*self.store, "--tmpdir", self.folder / "tmp", *words])], env=self.env, capture_output=True, text=True, **how)
+
+    def image(self, name, files):
+        place = self.folder / "image"
+        for path, content in files.items():
+            (place / path).parent.mkdir(parents=True, exist_ok=True)
+            if isinstance(content, str) and content.startswith("#!"):
+                (place / path).write_text(content)
+            else:
+                shutil.copy(content, place / path)
+            (place / path).chmod(0o755)
+        if (place / "bin/busybox").exists():
+            for applet in ("sh", "sleep", "touch", "rm"):
+                (place / "bin" / applet).symlink_to("busybox")
+        (place / "Containerfile").write_text("FROM scratch\nCOPY . /\n")
+        build = ["buildah", *self.store, "bud", "--isolation", "chroot", "-q", "-t", f"localhost/{name}", place]
+        tool(self.check, f"pod: the image {name} is built", build, env=self.env)
+        shutil.rmtree(place)
+
+    def render(self):
+        """The chart's objects that podman takes, with the native sidecar as a plain container."""
+        image = {"tag": "1", "pullPolicy": "Never", "repository": "localhost/notes"}
+        idle = "trap 'exit 0' TERM; while :; do sleep 1 & wait; done"
+        data = {"name": "data", "mountPath": "/data"}
+        # The second one, which hears neither the end of its input nor SIGTERM, needs all of the grace.
+        servers = {
+            "notes": {"command": "/bin/notes-server", "interval": "1s"},
+            "deaf": {"command": "/bin/sample", "args": ["sample-server", "ignore-sigterm"], "interval": "1s", "shutdown": {"eof": f"{DEAF // 2}s", "term": f"{DEAF // 2}s"}},
+        }
+        values = {
+            "image": {"repository": "localhost/stdiowatch", "pullPolicy": "Never"},
+            "agent": {"image": image, "container": {"command": ["/bin/sh", "-c", idle], "volumeMounts": [data]}},
+            "config": {"servers": servers},
+            "sidecar": {"port": self.port},
+            "extraVolumes": [{"name": "data", "emptyDir": {}}],
+            "extraVolumeMounts": [data],
+        }
+        path = self.folder / "values.yaml"
+        path.write_text(yaml.safe_dump(values))
+        status, out, err = chart.helm("4", "template", "watched", chart.CHART, "-f", path)
+        self.check("pod: the chart is rendered", err if status else "")
+        things = {thing["kind"]: thing for thing in chart.documents(out)}
+        spec = kube.pod_of(things["Deployment"])
+        self.sidecar = next(container for container in spec["initContainers"] if kube.is_ours(container))
+        self.healthcheck = things["Pod"]["spec"]["containers"][0]["args"]
+        # What a native sidecar has of it, once the agent has taken its own.
+        self.grace = spec["terminationGracePeriodSeconds"] - AGENT
+        self.check.equal("pod: the grace is the slowest server's ladder, and room", self.grace, DEAF + 5)
+        # On the host's network podman publishes no port, and will not be told of one.
+        plain = {key: value for key, value in self.sidecar.items() if key not in ("restartPolicy", "ports")}
+        spec["initContainers"].remove(self.sidecar)
+        spec["containers"].append(plain)
+        # podman would start it again, and Kubernetes would not while the pod ends.
+        spec["restartPolicy"] = "Never"
+        meta = {"name": "watched", "labels": things["Deployment"]["spec"]["template"]["metadata"]["labels"]}
+        manifest = self.folder / "pod.yaml"
+        manifest.write_text(yaml.safe_dump_all([things["ConfigMap"], {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}]))
+        return manifest
+
+    def starts(self):
+        # A folder with an image's name would be built, so this runs in one without.
+        made = self.podman("play", "kube", "--network", "host", "--start=false", self.manifest, cwd=self.folder)
+        if not self.check("pod: podman takes the manifest", made.stderr if made.returncode else ""):
+            return False
+        # A kubelet lets everybody write to an emptyDir; podman makes root's volumes of them.
+        for volume in self.podman("volume", "ls", "-q").stdout.split():
+            pathlib.Path(self.podman("volume", "inspect", "-f", "{{.Mountpoint}}", volume).stdout.strip()).chmod(0o777)
+        started = self.podman("pod", "start", "watched")
+        return self.check("pod: it starts", started.stderr if started.returncode else "")
+
+    def logs(self, name="stdiowatch"):
+        done = self.podman("logs", f"watched-{name}")
+        return done.stdout + done.stderr
+
+    def exec(self, *words):
+        return self.podman("exec", "watched-agent", *words)
+
+    def pid(self, name):
+        return int(self.podman("inspect", "-f", "{{.State.Pid}}", f"watched-{name}").stdout or 0)
+
+    def remove(self):
+        self.podman("pod", "rm", "-f", "-t", "0", "watched")
+        self.podman("rm", "-f", "-t", "0", "-a")
+        for mount in [line.split()[1] for line in pathlib.Path("/proc/mounts").read_text().splitlines() if str(self.folder) in line]:
+            subprocess.run(["umount", "-l", mount], capture_output=True)
+
+
+def get(url):
+    """The status and the body of an answer; status 0 if there is none."""
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as answer:
+        return answer.code, answer.read().decode()
+    except OSError as error:
+        return 0, str(error)
+
+
+def wrong(url, status):
+    got, body = get(url)
+    return "" if got == status else f"{url}: {got} {body}"
+
+
+def of_manifest(check, pod, base):
+    """The probes, as the manifest has them, and /health."""
+    for kind in ("readinessProbe", "livenessProbe"):
+        asked = pod.sidecar[kind]["httpGet"]
+        ports = {port["name"]: port["containerPort"] for port in pod.sidecar["ports"]}
+        url = f"{asked['scheme'].lower()}://127.0.0.1:{ports[asked['port']]}{asked['path']}"
+        bad = until(FIRST, lambda: wrong(url, 200))
+        check(f"pod: its {kind} succeeds", bad and f"{bad}\n{pod.logs()}")
+    check("pod: /health is 200", until(FIRST, lambda: wrong(base + "/health", 200)))
+    words = [word.replace("//watched-stdiowatch:", "//127.0.0.1:") for word in pod.healthcheck]
+    tested = pod.podman("run", "--rm", "--network", "host", "--user", USER, "--read-only", "--cap-drop", "all", "localhost/stdiowatch:0.1.0", "/stdiowatch", *words)
+    check("pod: what `helm test` runs succeeds", tested.stdout + tested.stderr if tested.returncode else "")
+
+
+def inside(check, pod):
+    """What the sidecar is allowed, as the kernel has it; and what it takes."""
+    pid = pod.pid("stdiowatch")
+    status = dict(line.split(":\t", 1) for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines() if ":\t" in line)
+    check.equal("pod: the sidecar runs as 65532", status["Uid"].split(), [USER] * 4)
+    check.equal("pod: with no capability", {status[name].strip() for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")}, {"0" * 16})
+    check.equal("pod: and can gain none", status["NoNewPrivs"].strip(), "1")
+    root = next(line.split() for line in pathlib.Path(f"/proc/{pid}/mountinfo").read_text().splitlines() if line.split()[4] == "/")
+    check("pod: its root is read-only", "" if "ro" in root[5].split(",") else " ".join(root))
+    check.equal("pod: it is the copied binary", os.readlink(f"/proc/{pid}/exe"), "/opt/stdiowatch/stdiowatch")
+    check("pod: in the server's image", "" if pathlib.Path(f"/proc/{pid}/root/bin/notes-server").exists() else "it is another")
+    resident = int(status["VmHWM"].split()[0]) << 10
+    check(f"pod: stdiowatch itself took {resident / 2**20:.1f} MiB at the most", "" if resident <= RESIDENT else f"more than {RESIDENT >> 20}")
+
+
+# --- alerts -----------------------------------------------------------------------------------------------------------
+
+
+class Webhook(http.server.BaseHTTPRequestHandler):
+    """Keeps what Alertmanager sends, as (name of the alert, status)."""
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.server.told += [(alert["labels"]["alertname"], alert["labels"].get("server"), alert["status"]) for alert in body["alerts"]]
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def program(ends, log, *argv):
+    """A program that ends, at the latest, when all ends."""
+    with open(log, "wb") as out:
+        running = subprocess.Popen([str(word) for word in argv], stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+    ends.callback(running.wait)
+    ends.callback(running.kill)
+
+
+def hurried(rules):
+    """The rules of this repository, with a second in the place of each minute: a test does not wait for flaps."""
+    for group in rules["groups"]:
+        group.pop("interval", None)
+        for rule in group["rules"]:
+            rule.update({key: "1s" for key in ("for", "keep_firing_for") if key in rule})
+    return rules
+
+
+def alerts(check, ends, folder, pod, base):
+    hook = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Webhook)
+    hook.told = []
+    threading.Thread(target=hook.serve_forever, daemon=True).start()
+    ends.callback(hook.shutdown)
+    manager, own = free_port(), free_port()
+
+    def write(name, what):
+        (folder / name).write_text(json.dumps(what))  # which is YAML too
+
+    write("rules.yml", hurried(yaml.safe_load((TOP / "deploy/prometheus/rules.yaml").read_text())))
+    write(
+        "alertmanager.yml",
+        {
+            "route": {"receiver": "hook", "group_wait": "1s", "group_interval": "1s", "repeat_interval": "1h"},
+            "receivers": [{"name": "hook", "webhook_configs": [{"url": f"http://127.0.0.1:{hook.server_port}/", "send_resolved": True}]}],
+        },
+    )
+    write(
+        "prometheus.yml",
+        {
+            "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+            "rule_files": ["rules.yml"],
+            "alerting": {"alertmanagers": [{"static_configs": [{"targets": [f"127.0.0.1:{manager}"]}]}]},
+            "scrape_configs": [{"job_name": "stdiowatch", "static_configs": [{"targets": [base.removeprefix("http://")]}]}],
+        },
+    )
+    program(ends, folder / "alertmanager.log", "prometheus-alertmanager", f"--config.file={folder / 'alertmanager.yml'}", f"--web.listen-address=127.0.0.1:{manager}", "--cluster.listen-address=", f"--storage.path={folder / 'alertmanager'}")
+    program(ends, folder / "prometheus.log", "prometheus", f"--config.file={folder / 'prometheus.yml'}", f"--web.listen-address=127.0.0.1:{own}", f"--storage.tsdb.path={folder / 'tsdb'}")
+    up = f"http://127.0.0.1:{own}/api/v1/query?query=stdiowatch_up%7Bserver%3D%22notes%22%7D%20%3D%3D%201"
+    check("pod: Prometheus sees the server up", until(TOLD, lambda: "" if '"notes"' in get(up)[1] else get(up)[1]))
+    down = ("StdiowatchServerDown", "notes")
+    check.equal("pod: nobody was told that it is down", [told for told in hook.told if told[:2] == down], [])
+
+    begin = time.monotonic()
+    for what, word, status, mark in [("broken", "touch", 503, "firing"), ("mended", "rm", 200, "resolved")]:
+        changed = pod.exec(f"/bin/{word}", "/data/broken")
+        check(f"pod: the server is {what}", changed.stderr if changed.returncode else "")
+        # A server that goes on failing is put off, so being well again can take some rounds.
+        check(f"pod: {what}, /health is {status}", until(TOLD, lambda: wrong(base + "/health", status)))
+        check(f"pod: {what}, the webhook is told: {mark}", until(TOLD, lambda: "" if (*down, mark) in hook.told else f"{hook.told}"))
+        print(f"      {time.monotonic() - begin:.1f} s after the server broke")
+
+
+# --- the end ----------------------------------------------------------------------------------------------------------
+
+
+def processes(namespace):
+    """What runs in a pid namespace: pids and command lines."""
+    found = {}
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if os.readlink(entry / "ns/pid") == namespace:
+                found[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+    return found
+
+
+def ended(check, pod):
+    """SIGTERM at the worst moment: the deaf server has just been launched, and its whole ladder is to come."""
+    pid = pod.pid("stdiowatch")
+    namespace = os.readlink(f"/proc/{pid}/ns/pid")
+
+    def deaf():
+        return {other for other, line in processes(namespace).items() if "ignore-sigterm" in line}
+
+    before = deaf()
+    check("pod: the deaf server is launched", until(60, lambda: "" if deaf() - before else f"only {before}"))
+    begin = time.monotonic()
+    os.kill(pid, signal.SIGTERM)
+    try:
+        waited = pod.podman("wait", "watched-stdiowatch", timeout=2 * pod.grace)
+    except subprocess.TimeoutExpired:
+        check("pod: SIGTERM ends the sidecar", pod.logs())
+        return
+    took = time.monotonic() - begin
+    check.equal("pod: SIGTERM ends the sidecar with status 0", waited.stdout.strip(), "0")
+    check(f"pod: within {pod.grace} s, its part of the grace, of which the ladder took {took:.1f}", "" if DEAF - 2 < took < pod.grace else pod.logs())
+    check("pod: nothing of it is left", until(2, lambda: "\n".join(processes(namespace).values())))
+
+
+def main():
+    check = Checks()
+    with tempfile.TemporaryDirectory(prefix="stdiowatch-pod-") as folder:
+        everything(check, pathlib.Path(folder), pathlib.Path(sys.argv[1]).resolve())
+    return check.end()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
