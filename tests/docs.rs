@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use stdiowatch::config::web::WEB;
 use stdiowatch::config::{FILE, Keys, Kind as KindOfKey, Names};
 use stdiowatch::judge::CHECKS;
 use stdiowatch::judge::compare::{ITEM_RULES, SCHEMA_RULES};
@@ -106,6 +107,14 @@ fn every_key_of_the_configuration_is_documented() {
     rows(server.unwrap(), "", &mut text);
     text.push('\n');
     is_in("docs/configuration.md", "keys", &text);
+}
+
+#[test]
+fn every_key_of_a_web_configuration_is_documented() {
+    let mut text = String::from("\n| key | what it takes | default | what it means |\n|---|---|---|---|\n");
+    rows(&WEB, "", &mut text);
+    text.push('\n');
+    is_in("docs/security.md", "web keys", &text);
 }
 
 #[test]

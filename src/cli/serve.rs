@@ -45,8 +45,6 @@ fn serve(args: &ServeArgs) -> anyhow::Result<()> {
     let handed = handed_over()?;
     let chosen = chosen(args)?;
     let listen = args.listen.as_deref().or(chosen.listen.as_deref()).unwrap_or(LISTEN).to_owned();
-    let around = Around { loopback: false, actions: args.enable_actions, show_private: chosen.show_private };
-    let web_config = args.web_config.clone().or_else(|| chosen.web_config.clone());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
     let signals = {
         let _inside = runtime.enter();
@@ -55,7 +53,8 @@ fn serve(args: &ServeArgs) -> anyhow::Result<()> {
     let by_manager = if handed.is_some() { ", handed over by the service manager" } else { "" };
     let listener = handed.map_or_else(|| listen::bind(&listen), Ok)?;
     let loopback = listener.local_addr().is_ok_and(|address| address.ip().to_canonical().is_loopback());
-    let door = Arc::new(Doorkeeper::new(web_config, Around { loopback, ..around })?);
+    let web_config = args.web_config.clone().or_else(|| chosen.web_config.clone());
+    let door = Arc::new(Doorkeeper::new(web_config, Around { loopback, actions: args.enable_actions, show_private: chosen.show_private })?);
     log::begin();
     let (stop, stopped) = watch::channel(false);
     let launchpad = Arc::new(Launchpad::start(GuardCommand::own(), stopped.clone()).context("cannot launch anything")?);
