@@ -51,6 +51,8 @@ def everything(check, folder, binary):
         if name in GRACE:
             check.equal(f"chart, {name}: the grace is the ladder's sum, and room", pods(things)[0]["terminationGracePeriodSeconds"], GRACE[name])
     kube.sabotage(check, rendered["monitoring"], folder)
+    runbooks = [rule["annotations"].get("runbook_url", "https://wiki.example/") for rule in alerts(rendered["everything"])]
+    check("chart, everything: runbooks are where they are served", "\n".join(url for url in runbooks if not url.startswith("https://wiki.example/")))
     refused(check)
     packaged(check, folder)
     dependency(check, folder)
@@ -79,6 +81,10 @@ def chart(check, name, path, number, folder):
 def pods(things):
     """The pods that stdiowatch is in."""
     return [kube.pod_of(thing) for thing in things if thing["kind"] == "Deployment"]
+
+
+def alerts(things):
+    return [rule for thing in things if thing["kind"] == "PrometheusRule" for group in thing["spec"]["groups"] for rule in group["rules"] if "alert" in rule]
 
 
 def configurations(check, name, things, folder, binary):

@@ -114,8 +114,8 @@ def of_pod(pod):
         if len(set(variables)) < len(variables):
             yield f"{name}: a variable stands there twice: {variables}"
         ports = {port["name"]: port["containerPort"] for port in container.get("ports", [])}
-        probes = [container[kind]["httpGet"] for kind in ("livenessProbe", "readinessProbe", "startupProbe") if kind in container]
-        yield from (f"{name}: no port {probe['port']}" for probe in probes if probe["port"] not in ports)
+        probes = {kind: container[kind]["httpGet"] for kind in ("livenessProbe", "readinessProbe", "startupProbe") if kind in container}
+        yield from (f"{name}: no port {probe['port']}" for probe in probes.values() if probe["port"] not in ports)
         if is_ours(container):
             yield from of_sidecar(pod, container, ports, probes)
     yield from (f"nobody mounts {volume}" for volume in sorted(volumes - mounted))
@@ -124,11 +124,12 @@ def of_pod(pod):
 def of_sidecar(pod, container, ports, probes):
     words = container["command"] + container["args"]
     # /health is about the servers: a kubelet that acts on it restarts what is not broken.
-    if [probe["path"] for probe in probes] != ["/livez", "/readyz"]:
+    right = {"livenessProbe": "/livez", "readinessProbe": "/readyz"}
+    if not probes or any(right.get(kind) != probe["path"] for kind, probe in probes.items()):
         yield "the sidecar's probes have to ask /livez and /readyz, and nothing else"
     if words[words.index("--listen") + 1] not in (f":{port}" for port in ports.values()):
         yield f"the sidecar listens on {words[words.index('--listen') + 1]}, and its ports are {ports}"
-    if ("--web-config" in words) < any(probe["scheme"] == "HTTPS" for probe in probes):
+    if ("--web-config" in words) < any(probe["scheme"] == "HTTPS" for probe in probes.values()):
         yield "the sidecar is asked over TLS, and has none"
     for option in ("--state-dir", "--config", "--web-config"):
         place = words[words.index(option) + 1] if option in words else None

@@ -43,7 +43,7 @@ AGENT = 30  # seconds: agent.terminationGraceSeconds
 DEAF = 12  # seconds: what it takes to end the deaf server
 FIRST = 60  # seconds until the pod answers
 TOLD = 60  # seconds from a change in the server to the webhook
-RESIDENT = 16 << 20  # bytes: what values.yaml says stdiowatch itself takes
+RESIDENT, CORE = 16 << 20, 0.01  # bytes, and the share of a core: what values.yaml says stdiowatch itself takes
 
 # Breaks when there is a file: then it prints a banner where only messages may be.
 SERVER = """#!/bin/sh
@@ -62,6 +62,7 @@ def everything(check, folder, binary):
             of_manifest(check, pod, base)
             inside(check, pod)
             alerts(check, ends, folder, pod, base)
+            own_use(check, pod)
             ended(check, pod)
 
 
@@ -191,6 +192,8 @@ def of_manifest(check, pod, base):
         bad = until(FIRST, lambda: wrong(url, 200))
         check(f"pod: its {kind} succeeds", bad and f"{bad}\n{pod.logs()}")
     check("pod: /health is 200", until(FIRST, lambda: wrong(base + "/health", 200)))
+    checked = pod.podman("exec", "watched-stdiowatch", "/opt/stdiowatch/stdiowatch", "check", "--config", "/etc/stdiowatch/stdiowatch.yaml", "notes")
+    check("pod: `stdiowatch check` in the sidecar, as docs/kubernetes.md says", checked.stdout + checked.stderr if checked.returncode else "")
     words = [word.replace("//watched-stdiowatch:", "//127.0.0.1:") for word in pod.healthcheck]
     tested = pod.podman("run", "--rm", "--network", "host", "--user", USER, "--read-only", "--cap-drop", "all", "localhost/stdiowatch:0.1.0", "/stdiowatch", *words)
     check("pod: what `helm test` runs succeeds", tested.stdout + tested.stderr if tested.returncode else "")
@@ -207,8 +210,6 @@ def inside(check, pod):
     check("pod: its root is read-only", "" if "ro" in root[5].split(",") else " ".join(root))
     check.equal("pod: it is the copied binary", os.readlink(f"/proc/{pid}/exe"), "/opt/stdiowatch/stdiowatch")
     check("pod: in the server's image", "" if pathlib.Path(f"/proc/{pid}/root/bin/notes-server").exists() else "it is another")
-    resident = int(status["VmHWM"].split()[0]) << 10
-    check(f"pod: stdiowatch itself took {resident / 2**20:.1f} MiB at the most", "" if resident <= RESIDENT else f"more than {RESIDENT >> 20}")
 
 
 # --- alerts -----------------------------------------------------------------------------------------------------------
@@ -299,6 +300,22 @@ def processes(namespace):
             if os.readlink(entry / "ns/pid") == namespace:
                 found[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
     return found
+
+
+def own_use(check, pod):
+    """What stdiowatch itself took, its guard included, against what values.yaml says."""
+    resident = cpu = 0
+    pid = pod.pid("stdiowatch")
+    for other, line in processes(os.readlink(f"/proc/{pid}/ns/pid")).items():
+        if line.startswith("/opt/stdiowatch/stdiowatch") or other == pid:
+            process = pathlib.Path(f"/proc/{other}")
+            resident += int(next(line.split()[1] for line in (process / "status").read_text().splitlines() if line.startswith("VmHWM"))) << 10
+            times = (process / "stat").read_text().rpartition(")")[2].split()
+            cpu += (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK")
+    began = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
+    lived = float(pathlib.Path("/proc/uptime").read_text().split()[0]) - began
+    check(f"pod: stdiowatch itself took {resident / 2**20:.1f} MiB at the most", "" if resident <= RESIDENT else f"more than {RESIDENT >> 20}")
+    check(f"pod: and {1000 * cpu / lived:.1f}m of a core, over {lived:.0f} s", "" if cpu / lived <= CORE else f"more than {1000 * CORE:.0f}m")
 
 
 def ended(check, pod):
