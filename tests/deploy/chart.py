@@ -57,6 +57,7 @@ def everything(check, folder, binary):
     packaged(check, folder)
     dependency(check, folder)
     same(check, rendered, folder)
+    kube.schemas(check, folder)
     copies(check, binary)
 
 
@@ -168,6 +169,9 @@ def normal(things):
                 # A file's mode may be said or left out; nothing else of a volume.
                 volume.get("configMap", {}).pop("defaultMode", None)
             pod["volumes"] = {volume["name"]: volume for volume in pod["volumes"]}
+        for rule in alerts([thing]):
+            # kustomize adds line breaks, which PromQL does not mind.
+            rule["expr"] = " ".join(rule["expr"].split())
         if thing["kind"] == "ConfigMap":
             thing["data"] = {name: yaml.safe_load(text) for name, text in thing["data"].items()}
         found[f"{thing['kind']} {meta['name']}"] = thing
