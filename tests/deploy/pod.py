@@ -9,6 +9,7 @@ podman has no native sidecars, so that one becomes a plain container; and no kub
 from here. Needs root and what install.sh installs; keeps its images in a folder of its own.
 """
 
+import base64
 import contextlib
 import http.server
 import json
@@ -16,6 +17,7 @@ import os
 import pathlib
 import shutil
 import signal
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -45,6 +47,7 @@ FIRST = 60  # seconds until the pod answers
 TOLD = 60  # seconds from a change in the server to the webhook
 RESIDENT, CORE = 16 << 20, 0.01  # bytes, and the share of a core: what values.yaml says stdiowatch itself takes
 
+NOTES = {"command": "/bin/notes-server", "interval": "1s"}
 # Breaks when there is a file: then it prints a banner where only messages may be.
 SERVER = """#!/bin/sh
 if [ -e /data/broken ]; then echo "Notes server, ready."; fi
@@ -64,6 +67,7 @@ def everything(check, folder, binary):
             alerts(check, ends, folder, pod, base)
             own_use(check, pod)
             ended(check, pod)
+        guarded(check, pod)
 
 
 class Pod:
@@ -77,7 +81,10 @@ class Pod:
         ends.callback(self.remove)
         self.image("stdiowatch:0.1.0", {"stdiowatch": binary})
         self.image("notes:1", {"bin/busybox": shutil.which("busybox"), "bin/sample": binary, "bin/notes-server": SERVER})
-        self.manifest = self.render()
+        # The second one, which hears neither the end of its input nor SIGTERM, needs all of the grace.
+        deaf = {"command": "/bin/sample", "args": ["sample-server", "ignore-sigterm"], "interval": "1s", "shutdown": {"eof": f"{DEAF // 2}s", "term": f"{DEAF // 2}s"}}
+        self.manifest = self.render({"config": {"servers": {"notes": NOTES, "deaf": deaf}}})
+        check.equal("pod: the grace is the slowest server's ladder, and room", self.grace, DEAF + 5)
 
     def podman(self, *words, **how):
         return subprocess.run(["podman", *map(str, [*self.store, "--tmpdir", self.folder / "tmp", *words])], env=self.env, capture_output=True, text=True, **how)
@@ -99,23 +106,19 @@ class Pod:
         tool(self.check, f"pod: the image {name} is built", build, env=self.env)
         shutil.rmtree(place)
 
-    def render(self):
-        """The chart's objects that podman takes, with the native sidecar as a plain container."""
+    def render(self, more, secrets=None):
+        """The chart's objects that podman takes, with the native sidecar as a plain container, and `secrets`, files by
+        their names, as ConfigMaps."""
         image = {"tag": "1", "pullPolicy": "Never", "repository": "localhost/notes"}
         idle = "trap 'exit 0' TERM; while :; do sleep 1 & wait; done"
         data = {"name": "data", "mountPath": "/data"}
-        # The second one, which hears neither the end of its input nor SIGTERM, needs all of the grace.
-        servers = {
-            "notes": {"command": "/bin/notes-server", "interval": "1s"},
-            "deaf": {"command": "/bin/sample", "args": ["sample-server", "ignore-sigterm"], "interval": "1s", "shutdown": {"eof": f"{DEAF // 2}s", "term": f"{DEAF // 2}s"}},
-        }
         values = {
             "image": {"repository": "localhost/stdiowatch", "pullPolicy": "Never"},
             "agent": {"image": image, "container": {"command": ["/bin/sh", "-c", idle], "volumeMounts": [data]}},
-            "config": {"servers": servers},
             "sidecar": {"port": self.port},
             "extraVolumes": [{"name": "data", "emptyDir": {}}],
             "extraVolumeMounts": [data],
+            **more,
         }
         path = self.folder / "values.yaml"
         path.write_text(yaml.safe_dump(values))
@@ -127,16 +130,19 @@ class Pod:
         self.healthcheck = things["Pod"]["spec"]["containers"][0]["args"]
         # What a native sidecar has of it, once the agent has taken its own.
         self.grace = spec["terminationGracePeriodSeconds"] - AGENT
-        self.check.equal("pod: the grace is the slowest server's ladder, and room", self.grace, DEAF + 5)
         # On the host's network podman publishes no port, and will not be told of one.
         plain = {key: value for key, value in self.sidecar.items() if key not in ("restartPolicy", "ports")}
         spec["initContainers"].remove(self.sidecar)
         spec["containers"].append(plain)
         # podman would start it again, and Kubernetes would not while the pod ends.
         spec["restartPolicy"] = "Never"
+        for volume in spec["volumes"]:
+            if "secret" in volume:
+                volume["configMap"] = {"name": volume.pop("secret")["secretName"]}
+        maps = [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": files} for name, files in (secrets or {}).items()]
         meta = {"name": "watched", "labels": things["Deployment"]["spec"]["template"]["metadata"]["labels"]}
         manifest = self.folder / "pod.yaml"
-        manifest.write_text(yaml.safe_dump_all([things["ConfigMap"], {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}]))
+        manifest.write_text(yaml.safe_dump_all([things["ConfigMap"], *maps, {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}]))
         return manifest
 
     def starts(self):
@@ -167,10 +173,10 @@ class Pod:
             subprocess.run(["umount", "-l", mount], capture_output=True)
 
 
-def get(url):
+def get(url, tls=None, **fields):
     """The status and the body of an answer; status 0 if there is none."""
     try:
-        with urllib.request.urlopen(url, timeout=5) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=fields), timeout=5, context=tls) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as answer:
         return answer.code, answer.read().decode()
@@ -178,25 +184,34 @@ def get(url):
         return 0, str(error)
 
 
-def wrong(url, status):
-    got, body = get(url)
+def wrong(url, status, **how):
+    got, body = get(url, **how)
     return "" if got == status else f"{url}: {got} {body}"
 
 
-def of_manifest(check, pod, base):
-    """The probes, as the manifest has them, and /health."""
+def probes(check, pod, name, **how):
+    """The probes, as the manifest has them."""
     for kind in ("readinessProbe", "livenessProbe"):
         asked = pod.sidecar[kind]["httpGet"]
         ports = {port["name"]: port["containerPort"] for port in pod.sidecar["ports"]}
         url = f"{asked['scheme'].lower()}://127.0.0.1:{ports[asked['port']]}{asked['path']}"
-        bad = until(FIRST, lambda: wrong(url, 200))
-        check(f"pod: its {kind} succeeds", bad and f"{bad}\n{pod.logs()}")
+        bad = until(FIRST, lambda: wrong(url, 200, **how))
+        check(f"{name}: its {kind} succeeds", bad and f"{bad}\n{pod.logs()}")
+
+
+def helm_test(check, pod, name, *options):
+    words = [word.replace("//watched-stdiowatch:", "//127.0.0.1:") for word in pod.healthcheck]
+    run = ["run", "--rm", "--network", "host", "--user", USER, "--read-only", "--cap-drop", "all", *options, "localhost/stdiowatch:0.1.0", "/stdiowatch"]
+    tested = pod.podman(*run, *words)
+    check(f"{name}: what `helm test` runs succeeds", tested.stdout + tested.stderr if tested.returncode else "")
+
+
+def of_manifest(check, pod, base):
+    probes(check, pod, "pod")
     check("pod: /health is 200", until(FIRST, lambda: wrong(base + "/health", 200)))
     checked = pod.podman("exec", "watched-stdiowatch", "/opt/stdiowatch/stdiowatch", "check", "--config", "/etc/stdiowatch/stdiowatch.yaml", "notes")
     check("pod: `stdiowatch check` in the sidecar, as docs/kubernetes.md says", checked.stdout + checked.stderr if checked.returncode else "")
-    words = [word.replace("//watched-stdiowatch:", "//127.0.0.1:") for word in pod.healthcheck]
-    tested = pod.podman("run", "--rm", "--network", "host", "--user", USER, "--read-only", "--cap-drop", "all", "localhost/stdiowatch:0.1.0", "/stdiowatch", *words)
-    check("pod: what `helm test` runs succeeds", tested.stdout + tested.stderr if tested.returncode else "")
+    helm_test(check, pod, "pod")
 
 
 def inside(check, pod):
@@ -339,6 +354,38 @@ def ended(check, pod):
     check.equal("pod: SIGTERM ends the sidecar with status 0", waited.stdout.strip(), "0")
     check(f"pod: within {pod.grace} s, its part of the grace, of which the ladder took {took:.1f}", "" if DEAF - 2 < took < pod.grace else pod.logs())
     check("pod: nothing of it is left", until(2, lambda: "\n".join(processes(namespace).values())))
+
+
+# --- TLS and a password -----------------------------------------------------------------------------------------------
+
+WEB = """tls_server_config: {cert_file: server.crt, key_file: server.key}
+basic_auth_users: {monitor: "%s"}
+auth_excluded_paths: [/livez, /readyz]
+"""
+HASH = "$2b$04$6sj9Wi3x4KE8bTPbXobdRu0jw3aXXTleovKR3RE5vGal2.3LumtEm"  # of `secret`
+
+
+def guarded(check, pod):
+    """A pod with webConfig: the kubelet's probes need no password and get one nowhere; everything else does."""
+    name, files = "pod with webConfig", pod.folder / "web"
+    files.mkdir()
+    names = "subjectAltName=DNS:watched-stdiowatch,IP:127.0.0.1"
+    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", files / "server.key"]
+    tool(check, f"{name}: a certificate", ["openssl", "req", "-x509", *key, "-out", files / "server.crt", "-days", "2", "-subj", "/CN=watched", "-addext", names, "-addext", "basicConstraints=critical,CA:FALSE"])
+    (files / "web-config.yml").write_text(WEB % HASH)
+    pod.podman("pod", "rm", "-f", "-t", "0", "watched")
+    web = {"existingSecret": "web", "tls": True, "caKey": "server.crt"}
+    pod.manifest = pod.render({"config": {"servers": {"notes": NOTES}}, "webConfig": web}, {"web": {path.name: path.read_text() for path in files.iterdir()}})
+    if not pod.starts():
+        return
+    tls = ssl.create_default_context(cafile=files / "server.crt")
+    base = f"https://127.0.0.1:{pod.port}"
+    probes(check, pod, name, tls=tls)
+    check(f"{name}: /health and /metrics are 401 without", "\n".join(wrong(base + path, 401, tls=tls) for path in ("/health", "/metrics")).strip())
+    known = "Basic " + base64.b64encode(b"monitor:secret").decode()
+    check(f"{name}: /health is 200 with it", wrong(base + "/health", 200, tls=tls, authorization=known))
+    check(f"{name}: nothing is said without TLS", "" if get(base.replace("https", "http") + "/livez")[0] != 200 else "it is")
+    helm_test(check, pod, name, "-v", f"{files}:/etc/stdiowatch-ca:ro")
 
 
 def main():
