@@ -188,7 +188,7 @@ fn twelve_servers_take_little_and_two_hundred_not_much() {
 }
 
 /// What is kept from whoever may not see it.
-const SECRETS: [&str; 6] = ["secret-evidence", "secret-stderr", "SECRET_NAME", "1.2.3", "1.2.2", env!("CARGO_PKG_VERSION")];
+const SECRETS: [&str; 7] = ["secret-evidence", "secret-stderr", "secret-transcript", "SECRET_NAME", "1.2.3", "1.2.2", env!("CARGO_PKG_VERSION")];
 
 #[test]
 fn what_is_private_is_shown_only_where_it_is_said_to_be() {
