@@ -294,13 +294,13 @@ fn an_input_that_is_not_described_is_a_mistake() {
     };
     assert_eq!(of_input("given"), "a = tok-1 [] {} inherit @ /x\n", "whoever gives a value means it");
     assert!(
-        of_input("perplexity-key").starts_with("1:96 a - it asks for the input \"perplexity-key\": give it as"),
+        of_input("perplexity-key").starts_with("1:93 a - it asks for the input \"perplexity-key\": give it as"),
         "{}",
         of_input("perplexity-key")
     );
     let (slip, other) = (of_input("perplexty_key"), of_input("token"));
-    assert_eq!(slip, "1:96 a ! it asks for the input \"perplexty_key\", which `inputs` does not have; did you mean \"perplexity-key\"?\n");
-    assert_eq!(other, "1:96 a ! it asks for the input \"token\", which `inputs` does not have\n");
+    assert_eq!(slip, "1:93 a ! it asks for the input \"perplexty_key\", which `inputs` does not have; did you mean \"perplexity-key\"?\n");
+    assert_eq!(other, "1:93 a ! it asks for the input \"token\", which `inputs` does not have\n");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! finding says, what was seen of the server.
 
 use std::cmp::Reverse;
+use std::time::Duration;
 
 use crate::judge::{Finding, Report, Severity, Verdict};
 use crate::ledger::Unwatched;
@@ -128,6 +129,16 @@ pub fn counted(count: usize, words: &str) -> String {
 /// Milliseconds as people read them.
 pub(super) fn duration(ms: f64) -> String {
     if ms < 1000.0 { format!("{ms:.0} ms") } else { format!("{:.1} s", ms / 1000.0) }
+}
+
+/// A length of time, to its greatest unit.
+pub(super) fn span(duration: Duration) -> String {
+    match duration.as_secs() {
+        s @ 0..120 => format!("{s} s"),
+        s @ 120..7200 => format!("{} min", s / 60),
+        s @ 7200..172_800 => format!("{} h", s / 3600),
+        s => format!("{} days", s / 86400),
+    }
 }
 
 /// `20 servers: 17 pass, 1 warn, 1 unknown, 1 fail`: every verdict that there is, the best first.

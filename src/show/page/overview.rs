@@ -4,12 +4,12 @@ use askama::Template;
 
 use super::plot::{PLACES, Plot};
 use super::strip::{Ends, History, bar};
-use super::words::{Look, Stamp, lasting, look, segment, span, took};
+use super::words::{Look, Stamp, lasting, look, segment, took};
 use super::{Frame, View};
 use crate::judge::Verdict;
 use crate::ledger::{Health, ServerState};
 use crate::show::state::sentence;
-use crate::show::told;
+use crate::show::told::{self, span};
 use crate::words::{Moment, printable, printable_lines};
 
 /// With more servers than this, those that are well get a line each.

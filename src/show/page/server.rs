@@ -5,13 +5,13 @@ use askama::Template;
 use super::overview::Schema;
 use super::plot::{PLACES, Plot};
 use super::strip::{Ends, History, bar};
-use super::words::{Look, Stamp, lasting, look, segment, span, took};
+use super::words::{Look, Stamp, lasting, look, segment, took};
 use super::{Frame, View, changes, told};
 use crate::judge::{Finding, Report, Severity, Verdict, check};
 use crate::ledger::ServerState;
 use crate::probe::Phase;
 use crate::show::state::sentence;
-use crate::show::told::by_weight;
+use crate::show::told::{by_weight, span};
 use crate::show::transcript;
 use crate::words::{Moment, printable, printable_lines};
 
@@ -95,7 +95,7 @@ struct Transcript {
     at: Stamp,
     ago: String,
     verdict: &'static str,
-    text: String,
+    lines: Vec<String>,
 }
 
 /// A probe in the history.
@@ -139,7 +139,7 @@ impl ServerPage {
                 at: (*at).into(),
                 ago: span(now.since(*at)),
                 verdict: verdict.as_str(),
-                text: transcript::of_reel(reel),
+                lines: transcript::of_reel(reel).lines().map(str::to_owned).collect(),
             }),
             places: PLACES * 10,
             plot: Plot::of(server),
