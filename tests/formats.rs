@@ -173,6 +173,8 @@ fn there_is_a_manual_page_for_everything() {
         let page = stdout(&Run::new().output(&["man", subcommand]));
         assert!(page.contains(&format!(".TH stdiowatch-{subcommand} 1")) && page.contains(".SH SYNOPSIS"), "{page}");
     }
+    let check = stdout(&Run::new().output(&["man", "check"]));
+    assert!(check.contains(".SH SYNOPSIS\nstdiowatch check [OPTIONS] [NAME]... [\\-\\- <COMMAND>...]\n.SH DESCRIPTION\n"), "{check}");
     for none in ["guard", "nonsense"] {
         assert_eq!(Run::new().output(&["man", none]).status.code(), Some(2));
     }

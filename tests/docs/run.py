@@ -157,7 +157,7 @@ def tried(check, place, command):
         print(f"      {name} is not run: {entry['not_run']}")
         return
     for setup in entry.get("before", []):
-        status, said = place.run(setup)
+        status, said = place.run(setup.replace("TOP", str(TOP)))
         if status:
             check(name, f"before it, `{setup}`: {status}: {said}")
             return
