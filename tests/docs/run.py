@@ -201,7 +201,7 @@ def exists(check, binary, command):
     """A command in a sentence: what it names has to exist; it may be a part of one, with words that stand for others."""
     words = command.text.split()[1:]
     name = next((word for word in words if not word.startswith("-")), None)
-    if name is None or not re.fullmatch(r"[a-z-]+", name):
+    if name is None or name == "help" or not re.fullmatch(r"[a-z-]+", name):
         return
     if name not in subcommands(binary):
         check(f"{command.at}: `{command.text}`", f"there is no subcommand {name}")

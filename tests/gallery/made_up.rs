@@ -7,7 +7,7 @@ use stdiowatch::judge::{
     Against, ChangeClass, Changed, Drift, DriftStatus, Finding, Given, IoSeen, Lists, Reason, Reference, Report, Rules, Schema, ServerIdentity,
     Severity, Shutdown, Source, Timings, UsageSeen, Verdict, judge,
 };
-use stdiowatch::ledger::{Fact, ServerState, Terms};
+use stdiowatch::ledger::{Fact, ServerState, Terms, Unwatched};
 use stdiowatch::probe::{Effect, EndedBy, Exit, Input, Observation, Peers, Phase, Reel, Tape};
 use stdiowatch::protocol::Era;
 use stdiowatch::words::{At, Digest, Moment, ServerName};
@@ -50,6 +50,26 @@ pub(crate) fn servers(count: usize, now: Moment) -> Vec<ServerState> {
     };
     let name = |n: usize| if n < NAMES.len() { NAMES[n].to_owned() } else { format!("{}-{n:03}", NAMES[n % NAMES.len()]) };
     (0..count).map(|n| if kind(n) == Kind::Hostile { server(HOSTILE_NAME, Kind::Hostile, now) } else { server(&name(n), kind(n), now) }).collect()
+}
+
+/// What is wrong with a configuration that is not used.
+pub(crate) const REFUSED: &str = "/etc/stdiowatch/servers.yaml:12:5: unknown key \"intervall\" in a server; did you mean `interval`?\n\
+                                  /etc/stdiowatch/servers.yaml:19:3: \"a/b\": a server name may not contain '/'";
+
+/// Entries that are not watched.
+pub(crate) fn unwatched() -> Vec<Unwatched> {
+    let entry = |name: &str, line, why: &str, broken| Unwatched {
+        name: name.to_owned(),
+        file: "/home/ada/.cursor/mcp.json".to_owned(),
+        line,
+        column: 5,
+        why: why.to_owned(),
+        broken,
+    };
+    vec![
+        entry("linear", 9, "it is remote (sse), and only servers on stdio can be watched", false),
+        entry(HOSTILE_NAME, 14, "the environment variable SLACK_TOKEN is not set, and it has no default as in ${NAME:-default}", true),
+    ]
 }
 
 /// A server of this kind, watched for an hour or so.
