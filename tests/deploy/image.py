@@ -40,6 +40,8 @@ def dockerfile(check, folder, out):
     binary = out / "stdiowatch"
     dynamic = subprocess.run(["readelf", "-d", binary], capture_output=True, text=True).stdout
     check("the static binary needs no library", "\n".join(re.findall(r".*NEEDED.*", dynamic)))
+    here = (str(source), os.environ.get("CARGO_HOME") or str(pathlib.Path.home() / ".cargo"))
+    check("the static binary carries no path of this machine", "\n".join(path for path in here if path.encode() in binary.read_bytes()))
     size = binary.stat().st_size
     check(f"the static binary has {size / 2**20:.1f} MiB", "" if size <= SIZE else f"more than {SIZE >> 20}")
 
