@@ -197,3 +197,20 @@ fn the_readme_names_only_metrics_options_and_paths_that_exist() {
         assert!(root().join(path).exists(), "README names {path}");
     }
 }
+
+#[test]
+fn the_index_has_every_page_and_every_link_leads_somewhere() {
+    let docs = root().join("docs");
+    let index = fs::read_to_string(docs.join("README.md")).unwrap();
+    let pages: Vec<String> = fs::read_dir(&docs).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    for page in pages.iter().filter(|page| *page != "README.md") {
+        assert!(index.contains(&format!("({page})")), "docs/README.md does not list {page}: add a row");
+    }
+    for page in pages.iter().filter(|page| page.ends_with(".md")) {
+        let text = fs::read_to_string(docs.join(page)).unwrap();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()).filter(|link| !link.contains(':') && !link.starts_with('#')) {
+            let path = link.split('#').next().unwrap();
+            assert!(docs.join(path).exists(), "docs/{page} links to {link}");
+        }
+    }
+}

@@ -41,7 +41,7 @@ fn server(name: &str, verdict: Option<Verdict>) -> ServerState {
     if let Some(verdict) = verdict {
         let nothing = Observation { launches: vec![], judged: 0, total: seconds(1), cancelled: false, peers: Peers::default(), container: None };
         let report = Report { verdict, ..judge(&name, String::new(), &nothing, &Rules::default(), Reference::nothing()) };
-        state.apply(Fact { report: Arc::new(report), at: clock::now(), listed: None });
+        state.apply(Fact { report: Arc::new(report), at: clock::now(), listed: None, reel: None });
     }
     state
 }
