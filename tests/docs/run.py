@@ -207,7 +207,9 @@ def exists(check, binary, command):
         check(f"{command.at}: `{command.text}`", f"there is no subcommand {name}")
         return
     ours = words[: words.index("--")] if "--" in words else words
-    help_text = subprocess.run([binary, name, "--help"], capture_output=True, text=True, check=True).stdout
+    # `config` has subcommands of its own.
+    inner = [word for word in ours[1:2] if name == "config" and re.fullmatch(r"[a-z]+", word)]
+    help_text = subprocess.run([binary, name, *inner, "--help"], capture_output=True, text=True, check=True).stdout
     unknown = [option for option in ours if re.fullmatch(r"--?[a-z][a-z-]*", option) and not re.search(rf"(?<![\w-]){option}(?![\w-])", help_text)]
     if unknown or len(ours) > 1:
         check(f"{command.at}: `{command.text}`: its options exist", f"{unknown} are not in its help" if unknown else "")
