@@ -92,7 +92,8 @@ fn testcase(writer: &mut Writer<Vec<u8>>, report: &Report, strict: bool) -> io::
 
 /// An entry of a file of which nothing was launched.
 fn not_tested(writer: &mut Writer<Vec<u8>>, entry: &Unwatched) -> io::Result<()> {
-    let (name, message) = (text(&entry.name), text(&told::unwatched(entry)));
+    let name = if entry.name.is_empty() { "(without a name)".to_owned() } else { text(&entry.name) };
+    let message = text(&told::unwatched(entry));
     let case = writer.create_element("testcase").with_attribute(("name", name.as_str()));
     let case = case.with_attribute(("classname", "stdiowatch")).with_attribute(("time", "0.000"));
     case.write_inner_content(|writer| {

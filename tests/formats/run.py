@@ -53,6 +53,11 @@ def junit(check, binary, report):
         run(binary, "check", "--format", "junit", "-o", report, *words)
         wrong = [f"{error.path}: {error.reason}" for error in schema.iter_errors(report)]
         check(f"JUnit, {name}: the schema takes it", "\n".join(wrong))
+    entries = report.with_name("mcp.json")
+    entries.write_text('{"mcpServers": {"far": {"url": "https://example.com"}, "wrong": {}, "": {}, "s": {"command": "no-such-command-anywhere"}}}')
+    run(binary, "check", "--format", "junit", "-o", report, "--config", entries)
+    check("JUnit, entries that are not watched: the schema takes it", "\n".join(error.reason for error in schema.iter_errors(report)))
+    run(binary, "check", "--format", "junit", "-o", report, "--name", "<&\"'>", "--", "sh", "-c", HOSTILE)
     text = report.read_text()
     check("and does not take what is not JUnit", "" if not schema.is_valid(text.replace(' tests="1"', "", 1)) else "it took it")
     check("no file is fetched for a server", "[[ATTACHMENT" if "[[ATTACHMENT" in text else "")
