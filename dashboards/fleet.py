@@ -1,6 +1,6 @@
 """All servers, worst first: what is wrong, since when, with whom."""
 
-from parts import EACH, GREEN, LINE_LINKS, ORANGE, PLAIN, PURPLE, RED, SERVER, SIDECAR, START, TO_SERVER, VERDICT, VERDICT_FIELD, COLORED, bars, board, count_of, lines, mapping, query, row, stat, steps, table, timeline
+from parts import BLUE, COLORED, EACH, GREEN, LINE_LINKS, ORANGE, PLAIN, PURPLE, RED, SERVER, SIDECAR, START, TO_SERVER, VERDICT, VERDICT_FIELD, bars, board, count_of, lines, mapping, query, row, stat, steps, table, timeline
 
 
 def all_of(metric, more=""):
@@ -19,10 +19,13 @@ LATE = f"(time() - {all_of('stdiowatch_last_probe_timestamp_seconds')}) / ({all_
 TIMEOUT = all_of("stdiowatch_phase_timeout_seconds", ', phase="handshake"')
 NOT_SCRAPED = f"up{{{SIDECAR}}} == 0 and on (job, instance) last_over_time(stdiowatch_build_info[$__range])"
 OWN = f"* on (job, instance) group_left () max by (job, instance) (stdiowatch_build_info{{{SIDECAR}}})"
-ROW_LINKS = [
+ALERT = "alertstate, severity, alertname, server, instance, job"
+LINKS = [
     {"title": "The server", "url": TO_SERVER % tuple("${__data.fields.%s:percentencode}" % label for label in ("job", "instance", "server"))},
     {"title": "Its page at stdiowatch", "url": "http://${__data.fields.instance}/servers/${__data.fields.server:percentencode}", "targetBlank": True},
 ]
+ROW_LINKS = [{"id": "links", "value": LINKS}]
+SEVERITIES = [{"type": "value", "options": {word: {"color": color, "index": n} for n, (word, color) in enumerate([("critical", RED), ("warning", ORANGE), ("info", BLUE)])}}]
 YES_NO = {"mappings": mapping(("", GREEN), ("yes", RED)), "thresholds": steps(GREEN, (1, RED)), **COLORED}
 DRIFTED = {"mappings": mapping(("", GREEN), ("yes", ORANGE)), "thresholds": steps(GREEN, (1, ORANGE)), **COLORED}
 
@@ -35,6 +38,16 @@ PANELS = [
     count_of("Drifted", "They list something else than was accepted.", all_of("stdiowatch_schema_drift") + " == 1", ORANGE),
     count_of("Sidecars not scraped", "Targets that were a stdiowatch in the time that is shown, and cannot be scraped now: nobody watches their servers.", NOT_SCRAPED, RED),
     stat("Most overdue", "The age of the oldest verdict, in intervals. Well over 1, that server is not probed as it should be.", [query(f"max({LATE})", "Most overdue")], thresholds=steps(GREEN, (2, ORANGE), (4, RED))),
+    table(
+        "Alerts",
+        "Of deploy/prometheus/rules.yaml, firing or pending; docs/alerts.md says what to do about each. Empty too where those rules are not loaded.",
+        [query(f'max by ({ALERT}) (ALERTS{{alertname=~"Stdiowatch.+", job=~"$job"}})')],
+        [],
+        {"server": ROW_LINKS, "severity": [{"id": "mappings", "value": SEVERITIES}, {"id": "custom.cellOptions", "value": {"type": "color-text"}}]},
+        [("alertstate", False), ("severity", False)],
+        (24, 6),
+        ALERT.split(", "),
+    ),
     table(
         "Servers, worst first",
         "Click on a name for the server's own dashboard, or its page at stdiowatch.",
@@ -56,7 +69,7 @@ PANELS = [
             ("Drifted", "short", DRIFTED),
             ("Held", "short", YES_NO),
         ],
-        ROW_LINKS,
+        {"server": ROW_LINKS},
         [("Verdict", False), ("Failures in a row", True)],
         (24, 10),
         ("server", "instance", "job"),
@@ -99,7 +112,7 @@ PANELS = [
             ("Write failures", "short", {"thresholds": steps(PLAIN, (1, ORANGE)), **COLORED}),
             ("Servers", "short", {}),
         ],
-        [],
+        {},
         [("instance", False)],
         (24, 7),
         ("instance", "job", "version"),

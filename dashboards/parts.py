@@ -119,18 +119,18 @@ def bars(title, description, expr, unit, thresholds, size=(12, 8)):
     return panel("bargauge", title, size, description, [query(expr, "{{server}} on {{instance}}", instant=True)], field, {**look, "reduceOptions": LAST})
 
 
-def table(title, description, queries, columns, links, sort, size, first=()):
-    """One row for what `queries` have in common; `columns` are name, unit and more of the field, in the order of `queries`.
-    `first` are the labels that are shown, in their order; everything else is hidden."""
+def table(title, description, queries, columns, more, sort, size, first):
+    """One row for what `queries` have in common. `columns` are name, unit and more of the field of each, in the order of `queries`;
+    without them values are not shown. `first` are the labels, in their order; `more` has further properties of their fields."""
     names = {f"Value #{'ABCDEFGHIJ'[n]}": name for n, (name, _, _) in enumerate(columns)}
     order = {name: n for n, name in enumerate([*first, *names])}
-    tidied = {"excludeByName": {"Time": True}, "indexByName": order, "renameByName": names}
+    tidied = {"excludeByName": {"Time": True} | ({} if columns else {"Value": True}), "indexByName": order, "renameByName": names}
     overrides = []
-    for name, unit, more in columns:
-        properties = {"unit": unit, **more}
+    for name, unit, look in columns:
+        properties = {"unit": unit, **look}
         overrides.append({"matcher": {"id": "byName", "options": name}, "properties": [{"id": key, "value": value} for key, value in properties.items()]})
-    if links:
-        overrides.append({"matcher": {"id": "byName", "options": first[0]}, "properties": [{"id": "links", "value": links}]})
+    for name, value in more.items():
+        overrides.append({"matcher": {"id": "byName", "options": name}, "properties": value})
     return panel(
         "table",
         title,

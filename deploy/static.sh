@@ -4,7 +4,11 @@ set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 out=${1:?where to put it}
+# No path of this machine gets into the binary, so that the same sources and compiler give the same bytes elsewhere.
+cargo=${CARGO_HOME:-$HOME/.cargo}
+# A panic ends the process, so nothing is ever unwound: the tables for that are half a megabyte.
+flags="-C target-feature=+crt-static -C force-unwind-tables=no --remap-path-prefix=$PWD=/src --remap-path-prefix=$cargo=/cargo"
 # Only with a --target of its own are build scripts and macros left out of crt-static.
 host=$(rustc -vV | sed -n 's/^host: //p')
-RUSTFLAGS='-C target-feature=+crt-static' cargo build --release --locked --bin stdiowatch --target "$host"
+RUSTFLAGS=$flags cargo build --release --locked --bin stdiowatch --target "$host"
 install -D "${CARGO_TARGET_DIR:-target}/$host/release/stdiowatch" "$out/stdiowatch"

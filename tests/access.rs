@@ -198,7 +198,8 @@ fn who_is_nobody_gets_401_everywhere_but_where_everybody_may() {
     let ask = |method: &str, target: &str, headers: &str| {
         serving.exchange(&format!("{method} {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n{headers}\r\n"))
     };
-    poll(LONG, || (serving.get("/health").0 == 200).then_some(())).expect("everybody may see whether all is well");
+    serving.becomes("/readyz", 200);
+    assert_eq!(serving.get("/health").0, 200, "everybody may see whether all is well");
     let free = ["/livez", "/readyz", "/health"];
     let odd = ["/nothing", "/livez/", "//livez", "/%6civez", "/LIVEZ", "/health/mine", "/health/../metrics", "/-/", "*"].map(str::to_owned);
     let wrong = [
@@ -230,11 +231,23 @@ fn who_is_nobody_gets_401_everywhere_but_where_everybody_may() {
             assert!(!body.contains("mine"), "{body}");
         }
         for headers in wrong {
-            assert_eq!(ask("GET", &target, headers).0, if target == "*" { 400 } else { 401 }, "{target}: {headers}");
+            assert_eq!(ask("GET", &target, headers).0, 401, "{target}: {headers}");
         }
-        if target != "/events" && target != "*" {
-            let (status, head, _) = ask("GET", &target, &basic("alice:secret"));
-            assert!(status != 401 && head.contains("x-frame-options: deny"), "{target}: {head}");
+        if target != "*" {
+            // `/events` has no end, so its head is all that is read.
+            let head = head_of(&serving, &format!("GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n{}\r\n", basic("alice:secret")));
+            let lasting = ["/page.css", "/page.js", "/icon.svg"].contains(&target.as_str());
+            let cache = if lasting { "cache-control: public, max-age=86400" } else { "cache-control: no-store" };
+            assert!(!head.starts_with("HTTP/1.1 401"), "{target}: {head}");
+            for field in [
+                cache,
+                "x-content-type-options: nosniff",
+                "referrer-policy: no-referrer",
+                "content-security-policy: default-src 'none';",
+                "x-frame-options: deny",
+            ] {
+                assert!(head.lines().any(|line| line.starts_with(field)), "{target}: no {field} in {head}");
+            }
         }
     }
     for target in free {
@@ -245,6 +258,40 @@ fn who_is_nobody_gets_401_everywhere_but_where_everybody_may() {
     let scheme = basic("alice:secret").replace("Basic", "bAsIc");
     assert_eq!(ask("GET", "/metrics", &scheme).0, 200);
     assert_eq!(ask("GET", "/metrics", &(basic("alice:wrong") + &basic("alice:secret"))).0, 401);
+}
+
+/// The head of the answer to these bytes; the connection is closed then.
+fn head_of(serving: &Serving, request: &str) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", serving.port)).unwrap();
+    stream.set_read_timeout(Some(LONG)).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    head_from(&mut stream)
+}
+
+fn head_from(stream: &mut impl Read) -> String {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).unwrap();
+        head.extend(byte);
+    }
+    String::from_utf8(head).unwrap()
+}
+
+#[test]
+fn a_connection_from_before_there_was_tls_is_told_so() {
+    let door = Door::new();
+    let serving = door.serve("{}\n", &[]);
+    let mut kept = TcpStream::connect(("127.0.0.1", serving.port)).unwrap();
+    let mut ask = || {
+        kept.write_all(b"HEAD /livez HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        head_from(&mut kept)[9..12].to_owned()
+    };
+    assert_eq!(ask(), "200");
+    door.put("web.yml", &door.tls("", ""));
+    let last = poll(LONG, || Some(ask()).filter(|status| status != "200"));
+    assert_eq!(last.as_deref(), Some("400"));
+    assert_eq!(Asker::usual(&door.authority).status(serving.port, "/livez"), Some(200));
 }
 
 #[test]
@@ -369,15 +416,9 @@ fn a_certificate_is_swapped_while_it_is_used() {
     assert!(asked.load(Ordering::Relaxed) > 10, "{asked:?}");
     // Users as well, on connections that there are.
     let mut kept = asker.connect(port);
-    let mut ask = |kept: &mut StreamOwned<ClientConnection, TcpStream>| {
+    let ask = |kept: &mut StreamOwned<ClientConnection, TcpStream>| {
         kept.write_all(format!("HEAD /livez HTTP/1.1\r\nHost: x\r\n{known}\r\n").as_bytes()).unwrap();
-        let mut answer = Vec::new();
-        while !answer.ends_with(b"\r\n\r\n") {
-            let mut byte = [0];
-            kept.read_exact(&mut byte).unwrap();
-            answer.extend(byte);
-        }
-        String::from_utf8(answer).unwrap()[9..12].to_owned()
+        head_from(kept)[9..12].to_owned()
     };
     assert_eq!(ask(&mut kept), "200");
     let other = format!("basic_auth_users: {{bob: {}}}\n", bcrypt::hash("secret", 4).unwrap());
@@ -557,4 +598,189 @@ fn a_flood_of_wrong_passwords_does_not_stall_a_scrape() {
     println!("slowest scrape: {slowest:?}; {refused:?} refused, {crowded:?} sent away");
     assert!(slowest < Duration::from_secs(2), "{slowest:?}");
     assert_eq!(scrape(&basic("alice:wrong")), 401, "and then as before");
+}
+
+/// What `config check --web-config` says of this file, with its exit status.
+fn checked(door: &Door, web: &str) -> (Option<i32>, String) {
+    door.dir.write("web.yml", web);
+    let output = door.run.command(&["config", "check", "--web-config", "web.yml"]).current_dir(&door.dir.0).output().unwrap();
+    let dir = format!("{}/", door.dir.0.display());
+    (output.status.code(), (String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap()).replace(&dir, ""))
+}
+
+#[test]
+fn what_is_wrong_is_told_word_for_word() {
+    let door = Door::new();
+    let hash = bcrypt::hash("secret", 4).unwrap();
+    door.dir.write("empty.pem", "");
+    door.dir.write("other.key", &door.authority.server().1);
+    const KEYS: &str = "tls_server_config, http_server_config, basic_auth_users, auth_excluded_paths";
+    for (web, wanted) in [
+        ("", "1:1: there is nothing in it; write `basic_auth_users` or `tls_server_config`, or {} to let everybody in".to_owned()),
+        ("# nothing yet\n", "1:1: there is nothing in it; write `basic_auth_users` or `tls_server_config`, or {} to let everybody in".to_owned()),
+        ("tls: {}\n", format!("1:1: unknown key \"tls\" in a web configuration; the keys there are {KEYS}")),
+        ("basic_auth_user: {}\n", "1:1: unknown key \"basic_auth_user\" in a web configuration; did you mean `basic_auth_users`?".to_owned()),
+        (
+            "rate_limit: {interval: 1s, burst: 20}\n",
+            "1:1: unknown key \"rate_limit\" in a web configuration; requests are not counted here: connections are bounded, answers come from memory, and passwords are checked one at a time".to_owned(),
+        ),
+        ("basic_auth_users: {alice: secret}\n", "1:27: `basic_auth_users.alice` is no bcrypt hash; write a bcrypt hash in quotes, as `htpasswd -nBC 10 NAME` makes it: $2y$10$…".to_owned()),
+        ("basic_auth_users: {alice: 1234}\n", "1:27: `basic_auth_users.alice` is a number; write a bcrypt hash in quotes, as `htpasswd -nBC 10 NAME` makes it: $2y$10$…".to_owned()),
+        (&format!("basic_auth_users: {{alice: {}}}\n", hash.replace("$04$", "$17$")), "1:27: `basic_auth_users.alice` has cost 17; write one of cost 4 to 16, of which each makes a check twice as long".to_owned()),
+        (&format!("basic_auth_users: {{'a:b': {hash}}}\n"), "1:20: \"a:b\": the name of a user may not contain ':'".to_owned()),
+        ("auth_excluded_paths: [livez]\n", "1:23: `auth_excluded_paths[0]` is \"livez\"; write the path as it is asked for, as in /livez, without a query".to_owned()),
+        ("auth_excluded_paths: [/health?verbose]\n", "1:23: `auth_excluded_paths[0]` is \"/health?verbose\"; write the path as it is asked for, as in /livez, without a query".to_owned()),
+        ("auth_excluded_paths: [/-/reload]\n", "1:23: `auth_excluded_paths[0]` is \"/-/reload\", which changes something; such paths are for who has authenticated".to_owned()),
+        ("auth_excluded_paths: /livez\n", "1:22: `auth_excluded_paths` is a text; write a list, here [\"/livez\"]".to_owned()),
+        ("http_server_config: {http2: true}\n", "1:29: `http_server_config.http2` is true; HTTP/1.1 is all that is spoken here: write false, or nothing".to_owned()),
+        ("http_server_config: {headers: {Server: x}}\n", "1:32: unknown key \"Server\" in `headers`; the keys there are Content-Security-Policy, X-Frame-Options, X-Content-Type-Options, X-XSS-Protection, Strict-Transport-Security".to_owned()),
+        ("http_server_config: {headers: {X-Frame-Options: allow}}\n", "1:49: `http_server_config.headers.X-Frame-Options` is \"allow\"; write deny, sameorigin or nothing".to_owned()),
+        ("http_server_config: {headers: {X-XSS-Protection: \"a\\nb: c\"}}\n", "1:50: `http_server_config.headers.X-XSS-Protection` holds characters that no header field can; write printable ASCII".to_owned()),
+        ("tls_server_config: {}\n", "1:20: `tls_server_config` has no `cert_file`; write a path".to_owned()),
+        ("tls_server_config: {cert_file: none.crt, key_file: server.key}\n", "1:32: none.crt: there is no such file".to_owned()),
+        ("tls_server_config: {cert_file: empty.pem, key_file: server.key}\n", "1:32: empty.pem holds no certificate in PEM (-----BEGIN CERTIFICATE-----)".to_owned()),
+        ("tls_server_config: {cert_file: server.crt, key_file: ca.crt}\n", "1:54: ca.crt holds no private key in PEM (-----BEGIN PRIVATE KEY-----)".to_owned()),
+        ("tls_server_config: {cert_file: server.crt, key_file: other.key}\n", "1:54: other.key is not the key of the certificate".to_owned()),
+        ("tls_server_config: {cert_file: server.crt, key_file: server.key, cert: x}\n", "1:32: `tls_server_config.cert_file` and `tls_server_config.cert` say the same thing; leave one of them out".to_owned()),
+        (&door.tls("min_version: TLS11", ""), "4:16: `tls_server_config.min_version` is \"TLS11\"; did you mean `TLS12`?".to_owned()),
+        (&door.tls("min_version: TLS13\nmax_version: TLS12", ""), "5:16: `tls_server_config.max_version` is older than `min_version`; leave one of them out".to_owned()),
+        (&door.tls("curve_preferences: [P256]", ""), "4:23: `tls_server_config.curve_preferences[0]` is \"P256\"; write X25519, CurveP256 or CurveP384".to_owned()),
+        (&door.tls("client_auth_type: requireandverifyclientcert", ""), "4:21: `tls_server_config.client_auth_type` is \"requireandverifyclientcert\"; did you mean `RequireAndVerifyClientCert`?".to_owned()),
+        (&door.tls("client_auth_type: RequireAndVerifyClientCert", ""), "4:21: `tls_server_config.client_auth_type` needs to know whose certificates to take: write `client_ca_file`".to_owned()),
+        (
+            &door.tls("client_ca_file: ca.crt", ""),
+            "4:19: `tls_server_config` says whose certificates to take, and not to look at them: write `client_auth_type: VerifyClientCertIfGiven or RequireAndVerifyClientCert`".to_owned(),
+        ),
+        (&door.tls("client_auth_type: VerifyClientCertIfGiven\nclient_ca_file: empty.pem", ""), "5:19: empty.pem holds no certificate in PEM (-----BEGIN CERTIFICATE-----)".to_owned()),
+        (
+            &door.tls("client_allowed_sans: [a.example]", ""),
+            "4:24: `tls_server_config.client_allowed_sans` is for clients that need a certificate: write `client_auth_type: RequireAndVerifyClientCert`".to_owned(),
+        ),
+        ("basic_auth_users: {a: b\n", "2:1: not YAML: while parsing a flow mapping, did not find expected ',' or '}'".to_owned()),
+    ] {
+        assert_eq!(checked(&door, web), (Some(2), format!("web.yml:{wanted}\n")), "{web}");
+    }
+    assert_eq!(checked(&door, &door.tls("cipher_suites: [TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305]", &alice())), (Some(0), "web.yml: ok\n".to_owned()));
+    // Nothing is launched then.
+    let touched = door.dir.path("touched");
+    let output = door.run.output(&["serve", "--listen", "127.0.0.1:0", "--web-config", "/nonexistent/web.yml", "--", "touch", &touched]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), said.as_str()), (Some(2), "/nonexistent/web.yml:1:1: there is no such file\n"));
+    assert!(!Path::new(&touched).exists());
+    // The configuration's own key is checked with it, and what it holds is shown nowhere.
+    let own = door.dir.write("own.yml", "web_config: web.yml\nservers: {a: {command: x}}\n");
+    door.dir.write("web.yml", "basic_auth_users: {alice: hunter2}\n");
+    for args in [vec!["config", "check", &own], vec!["serve", "--listen", "127.0.0.1:0", "--config", &own]] {
+        let output = door.run.output(&args);
+        let said = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("web.yml:1:27: `basic_auth_users.alice` is no bcrypt hash") && !said.contains("hunter2"), "{said}");
+    }
+}
+
+#[test]
+fn the_log_says_what_others_could_see() {
+    let door = Door::new();
+    let told = |web: &str, own: &str, more: &[&str]| {
+        door.dir.write("web.yml", web);
+        let own = door
+            .dir
+            .write("own.yml", &format!("web_config: web.yml\n{own}\nservers: {{mine: {{command: {PROGRAM}, args: [sample-server, sound]}}}}\n"));
+        let mut args = vec!["serve", "--listen", "0.0.0.0:0", "--config", &own];
+        args.extend(more);
+        let mut child = door.run.command(&args).spawn().unwrap();
+        let mut log = std::io::BufReader::new(child.stderr.take().unwrap());
+        let mut all = String::new();
+        // Signals are caught, and all that is said at the start is said, before the first probe has ended.
+        while !all.contains("pass") && !all.contains("verdict") && std::io::BufRead::read_line(&mut log, &mut all).unwrap() > 0 {}
+        signal(child.id(), "TERM");
+        log.read_to_string(&mut all).unwrap();
+        child.wait().unwrap();
+        all
+    };
+    for (web, own, more, wanted) in [
+        ("{}\n".to_owned(), "show_private: true", vec![], Some("shown to everybody")),
+        ("{}\n".to_owned(), "", vec!["--enable-actions"], Some("--enable-actions has no effect")),
+        (alice(), "", vec!["--enable-actions"], Some("passwords are sent in plain text")),
+        (door.tls("", &alice()), "show_private: true", vec!["--enable-actions"], None),
+        ("{}\n".to_owned(), "", vec![], None),
+    ] {
+        let log = told(&web, own, &more);
+        let warnings: Vec<&str> = log.lines().filter(|line| line.contains("WARN")).collect();
+        match wanted {
+            None => assert!(warnings.is_empty(), "{log}"),
+            Some(wanted) => assert!(warnings.len() == 1 && warnings[0].contains(wanted), "{wanted}: {log}"),
+        }
+    }
+}
+
+#[test]
+fn a_health_check_gets_through() {
+    let door = Door::new();
+    let serving = door.serve(&door.tls("", &alice()), &[]);
+    let url = format!("https://localhost:{}/livez", serving.port);
+    let ca = door.dir.path("ca.crt");
+    let stranger = door.dir.write("stranger.crt", &Authority::new().pem);
+    let (pair, wrong, none) =
+        (door.dir.write("pair", "alice:secret\n"), door.dir.write("wrong", "alice:wrong\n"), door.dir.write("none", "secret\n"));
+    let check = |args: &[&str], pair: Option<&str>| {
+        let mut command = door.run.command(&["healthcheck"]);
+        command.args(args);
+        if let Some(pair) = pair {
+            command.env("STDIOWATCH_BASIC_AUTH", pair);
+        }
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    for (args, env) in [
+        (vec![url.as_str(), "--ca", &ca, "--basic-auth-file", &pair], None),
+        (vec![&url, "--ca", &ca], Some("alice:secret")),
+        (vec![&url, "--insecure"], Some("alice:secret")),
+        (vec![&url, "--insecure", "--basic-auth-file", &pair], Some("alice:wrong")),
+    ] {
+        assert_eq!(check(&args, env), (Some(0), String::new()), "{args:?}");
+    }
+    let elsewhere = "https://stdiowatch.example/livez";
+    let plain = url.replace("https", "http");
+    for (args, wanted) in [
+        (vec![url.as_str(), "--ca", &ca], format!("{url} answered 401")),
+        (vec![&url, "--ca", &ca, "--basic-auth-file", &wrong], format!("{url} answered 401")),
+        (vec![&url, "--ca", &ca, "--basic-auth-file", &none], format!("{none} does not hold USER:PASSWORD")),
+        (vec![&url], "nobody is known who vouches for localhost: use --ca FILE, or --insecure on this machine".to_owned()),
+        (vec![&url, "--ca", &stranger], "no TLS with localhost:".to_owned()),
+        (vec![&url, "--ca", &pair], "holds no certificate in PEM".to_owned()),
+        (vec![elsewhere, "--insecure"], "--insecure is for 127.0.0.1, [::1] and localhost; use --ca FILE for stdiowatch.example".to_owned()),
+        (vec!["https://alice:secret@localhost/livez", "--insecure"], "do not belong into a command line".to_owned()),
+        (vec!["http://stdiowatch.example/livez", "--basic-auth-file", &pair], "a password is not sent over http:// to another machine".to_owned()),
+        (vec!["ftp://localhost/"], "is no http:// or https:// address".to_owned()),
+        (vec!["https://localhost:x/", "--insecure"], "is no http:// or https:// address".to_owned()),
+        (vec![&plain], format!("{plain} answered 400")),
+    ] {
+        let (status, said) = check(&args, None);
+        assert!(status == Some(1) && said.contains(&wanted), "{args:?}: {said}");
+        assert!(!said.contains("secret"), "{said}");
+    }
+}
+
+/// The examples of docs/security.md are used as they stand there.
+#[test]
+fn the_examples_of_the_documentation_hold() {
+    let door = Door::new();
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/security.md")).unwrap();
+    let examples: Vec<&str> =
+        page.split("```yaml\n# web.yml").skip(1).map(|rest| rest.split_once('\n').unwrap().1.split("```").next().unwrap()).collect();
+    assert!(examples.len() >= 3, "{examples:?}");
+    for name in ["server.crt", "server.key", "ca.crt"] {
+        assert!(page.contains(name), "{name}");
+    }
+    for example in &examples {
+        assert_eq!(checked(&door, example), (Some(0), "web.yml: ok\n".to_owned()), "{example}");
+    }
+    // The password of the first one is the one that the page names.
+    let serving = door.serve(examples[0], &[]);
+    let asker = Asker::usual(&door.authority);
+    assert_eq!(asker.status(serving.port, "/livez"), Some(200));
+    assert_eq!(asker.status(serving.port, "/metrics"), Some(401));
+    assert!(page.contains("correct horse"));
+    assert_eq!(asker.get(serving.port, "/metrics", &basic("prometheus:correct horse")).unwrap().0, 200);
 }

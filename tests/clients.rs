@@ -286,6 +286,24 @@ fn placeholders() {
 }
 
 #[test]
+fn an_input_that_is_not_described_is_a_mistake() {
+    let of_input = |id: &str| {
+        let text =
+            format!(r#"{{"inputs": [{{"type": "promptString", "id": "perplexity-key"}}], "servers": {{"a": {{"command": "${{input:{id}}}"}}}}}}"#);
+        of("/x/.vscode/mcp.json", &text)
+    };
+    assert_eq!(of_input("given"), "a = tok-1 [] {} inherit @ /x\n", "whoever gives a value means it");
+    assert!(
+        of_input("perplexity-key").starts_with("1:93 a - it asks for the input \"perplexity-key\": give it as"),
+        "{}",
+        of_input("perplexity-key")
+    );
+    let (slip, other) = (of_input("perplexty_key"), of_input("token"));
+    assert_eq!(slip, "1:93 a ! it asks for the input \"perplexty_key\", which `inputs` does not have; did you mean \"perplexity-key\"?\n");
+    assert_eq!(other, "1:93 a ! it asks for the input \"token\", which `inputs` does not have\n");
+}
+
+#[test]
 fn a_key_that_stands_twice_counts_once() {
     let text = "{\"mcpServers\": {\"a\": {\"command\": \"x\"}},\n\"mcpServers\": {\"b\": {\"command\": \"y\", \"command\": \"z\"}}}";
     assert_eq!(of("/x/mcp.json", text), "b = z [] {}\n1:17 a ! the mapping that it is in stands again at 2:1, and clients take the last\n");

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use stdiowatch::config::web::WEB;
 use stdiowatch::config::{FILE, Keys, Kind as KindOfKey, Names};
 use stdiowatch::judge::CHECKS;
 use stdiowatch::judge::compare::{ITEM_RULES, SCHEMA_RULES};
@@ -109,6 +110,14 @@ fn every_key_of_the_configuration_is_documented() {
 }
 
 #[test]
+fn every_key_of_a_web_configuration_is_documented() {
+    let mut text = String::from("\n| key | what it takes | default | what it means |\n|---|---|---|---|\n");
+    rows(&WEB, "", &mut text);
+    text.push('\n');
+    is_in("docs/security.md", "web keys", &text);
+}
+
+#[test]
 fn the_example_of_a_configuration_is_one() {
     let page = fs::read_to_string(root().join("docs/configuration.md")).unwrap();
     let example = page.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
@@ -186,5 +195,22 @@ fn the_readme_names_only_metrics_options_and_paths_that_exist() {
     }
     for path in text.split('`').filter(|w| w.ends_with('/') || w.ends_with(".md")).filter(|w| !w.starts_with('/') && !w.contains(' ')) {
         assert!(root().join(path).exists(), "README names {path}");
+    }
+}
+
+#[test]
+fn the_index_has_every_page_and_every_link_leads_somewhere() {
+    let docs = root().join("docs");
+    let index = fs::read_to_string(docs.join("README.md")).unwrap();
+    let pages: Vec<String> = fs::read_dir(&docs).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    for page in pages.iter().filter(|page| *page != "README.md") {
+        assert!(index.contains(&format!("({page})")), "docs/README.md does not list {page}: add a row");
+    }
+    for page in pages.iter().filter(|page| page.ends_with(".md")) {
+        let text = fs::read_to_string(docs.join(page)).unwrap();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()).filter(|link| !link.contains(':') && !link.starts_with('#')) {
+            let path = link.split('#').next().unwrap();
+            assert!(docs.join(path).exists(), "docs/{page} links to {link}");
+        }
     }
 }

@@ -173,6 +173,8 @@ fn there_is_a_manual_page_for_everything() {
         let page = stdout(&Run::new().output(&["man", subcommand]));
         assert!(page.contains(&format!(".TH stdiowatch-{subcommand} 1")) && page.contains(".SH SYNOPSIS"), "{page}");
     }
+    let check = stdout(&Run::new().output(&["man", "check"]));
+    assert!(check.contains(".SH SYNOPSIS\nstdiowatch check [OPTIONS] [NAME]... [\\-\\- <COMMAND>...]\n.SH DESCRIPTION\n"), "{check}");
     for none in ["guard", "nonsense"] {
         assert_eq!(Run::new().output(&["man", none]).status.code(), Some(2));
     }
@@ -205,4 +207,76 @@ fn it_copies_itself() {
     }
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 1);
     fs::remove_dir_all(dir).unwrap();
+}
+
+#[test]
+fn a_slip_is_answered_with_what_was_meant() {
+    let said = |args: &[&str]| {
+        let output = Run::new().output(args);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{args:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    for (args, wanted) in [
+        (&["chek"][..], "unrecognized subcommand 'chek'; a similar subcommand exists: 'check'\n"),
+        (&["check", "--frmat", "json"], "unexpected argument '--frmat' found; a similar argument exists: '--format'\n"),
+        (&["explain", "stdout.nois"], "there is no finding \"stdout.nois\"; did you mean `stdout.noise`?\n"),
+        (&["explain", "nonsense"], "there is no finding \"nonsense\"; `stdiowatch explain` lists them\n"),
+    ] {
+        assert_eq!(said(args), format!("stdiowatch: {wanted}"));
+    }
+}
+
+#[test]
+fn a_finding_is_explained_and_so_is_a_family() {
+    let said = |args: &[&str]| stdout(&Run::new().output(args));
+    assert!(said(&["explain", "stdout.noise"]).contains("What to do: "));
+    let family = said(&["explain", "stdout"]);
+    assert!(family.lines().count() > 10 && family.lines().all(|line| line.starts_with("stdout.")), "{family}");
+    assert_eq!(said(&["explain", "stdout."]), family);
+    let all = said(&["explain"]);
+    assert!(all.contains(&family) && all.contains("\nlist.incomplete "), "{all}");
+}
+
+#[test]
+fn the_samples_are_listed_where_help_is_asked_for() {
+    let help = stdout(&Run::new().output(&["sample-server", "--help"]));
+    for kind in ["sound", "sound-modern", "banner", "glued"] {
+        assert!(help.lines().any(|line| line.split_whitespace().next() == Some(kind)), "{kind} in {help}");
+    }
+    assert!(!help.contains("nap"), "{help}");
+}
+
+#[test]
+fn what_is_allowed_needs_something_to_be_compared_with() {
+    let output = sample(&["--allow", "description"], "sound");
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--lock"), "{output:?}");
+}
+
+/// A client's file with a sound server, one that is remote, and one that is wrong.
+fn entries(scratch: &Scratch) -> String {
+    let text = format!(
+        "{{\"mcpServers\": {{\n\"sound\": {{\"command\": \"{PROGRAM}\", \"args\": [\"sample-server\", \"sound\"]}},\n\
+         \"far\": {{\"url\": \"https://example.com\"}},\n\"wrong\": {{\"args\": []}}}}}}\n"
+    );
+    scratch.write("entries.json", &text)
+}
+
+#[test]
+fn an_entry_that_no_client_can_use_fails_in_every_format() {
+    let scratch = Scratch::new();
+    let file = entries(&scratch);
+    let told = |format| Run::new().output(&["check", "--format", format, "--config", &file]);
+    for (format, status, wanted) in [
+        ("human", 1, "PASS  sound  "),
+        ("json", 1, "\"unwatched\": ["),
+        ("junit", 1, " tests=\"3\" failures=\"1\" errors=\"0\" "),
+        ("github", 1, ",line=4,col=1,title=wrong is broken::it has neither `command` nor `url`\n"),
+        ("nagios", 2, "STDIOWATCH CRITICAL - 1 entry broken in the configuration, "),
+    ] {
+        let output = told(format);
+        assert!(output.status.code() == Some(status) && stdout(&output).contains(wanted), "{format}: {output:?}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(stderr.contains("\"wrong\" is broken") && stderr.contains("\"far\" is skipped"), "{format}: {stderr}");
+    }
 }

@@ -41,7 +41,7 @@ fn server(name: &str, verdict: Option<Verdict>) -> ServerState {
     if let Some(verdict) = verdict {
         let nothing = Observation { launches: vec![], judged: 0, total: seconds(1), cancelled: false, peers: Peers::default(), container: None };
         let report = Report { verdict, ..judge(&name, String::new(), &nothing, &Rules::default(), Reference::nothing()) };
-        state.apply(Fact { report: Arc::new(report), at: clock::now(), listed: None });
+        state.apply(Fact { report: Arc::new(report), at: clock::now(), listed: None, reel: None });
     }
     state
 }
@@ -498,6 +498,79 @@ fn what_is_no_http_is_refused() {
             Ok(()) => assert_eq!(answer, format!("HTTP/1.1 {status}").as_bytes(), "{}", &request[..20]),
             Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{}", &request[..20]),
         }
+    }
+    assert_eq!(side.get("/health").status, 200);
+}
+
+/// What may be taken for one request by some and for two by others, or for another one than it is.
+#[test]
+fn what_is_ambiguous_is_one_request_or_none() {
+    let side = Side::of(healthy());
+    // A second request, which is answered where the first one ends for us.
+    const SECOND: &str = "GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    let post = |fields: &str, body: &str| format!("POST /livez HTTP/1.1\r\nHost: x\r\n{fields}\r\n{body}{SECOND}");
+    let get = |fields: &str| format!("GET /livez HTTP/1.1\r\n{fields}\r\n");
+    let chunked = "Transfer-Encoding: chunked\r\n";
+    let requests: Vec<(String, &[u16])> = vec![
+        // Two lengths: one answer, and the connection is closed.
+        (post(&format!("Content-Length: 4\r\n{chunked}"), "0\r\n\r\n"), &[405]),
+        (post(&format!("{chunked}Content-Length: 4\r\n"), "0\r\n\r\n"), &[405]),
+        (post("Content-Length: 5\r\nContent-Length: 6\r\n", "abcde"), &[400]),
+        (post("Content-Length: 5, 5\r\n", "abcde"), &[400]),
+        (post("Transfer-Encoding: xchunked\r\n", "0\r\n\r\n"), &[400]),
+        (post("Transfer-Encoding: chunked, identity\r\n", "0\r\n\r\n"), &[400]),
+        (post(&format!("{chunked}Transfer-Encoding: identity\r\n"), "0\r\n\r\n"), &[400]),
+        (post("Transfer-Encoding : chunked\r\n", "0\r\n\r\n"), &[400]),
+        (post(chunked, "0\r\n\r\n").replacen("1.1", "1.0", 1), &[400]),
+        // The same length twice is one.
+        (post("Content-Length: 5\r\nContent-Length: 5\r\n", "abcde"), &[405, 503]),
+        // Lengths that are none.
+        (post("Content-Length: +5\r\n", "abcde"), &[400]),
+        (post("Content-Length: -1\r\n", ""), &[400]),
+        (post("Content-Length: 0x5\r\n", "abcde"), &[400]),
+        (post("Content-Length: \r\n", ""), &[400]),
+        (post("Content-Length: 99999999999999999999999\r\n", ""), &[400]),
+        (post(chunked, "FFFFFFFFFFFFFFFFF\r\n"), &[405]),
+        (post(chunked, "zz\r\n"), &[405]),
+        (post(chunked, "-1\r\n"), &[405]),
+        (post(chunked, "1\nA\n0\n\n"), &[405]),
+        // Lines that do not end where they seem to.
+        (get("Host: x\r\nX: a\r\n b\r\n"), &[400]),
+        (get(" Host: x\r\n"), &[400]),
+        (get("Host: x\r\nX: a\rb\r\n"), &[400]),
+        (get("Host: x\r\nX: a\0b\r\n"), &[400]),
+        (get("Host: x\r\nX\0: a\r\n"), &[400]),
+        ("GET /livez HTTP/1.1\rHost: x\r\r".to_owned() + SECOND, &[400]),
+        // Other versions.
+        ("GET /livez\r\n\r\n".to_owned(), &[400]),
+        ("GET /livez HTTP/3.7\r\n\r\n".to_owned(), &[400]),
+        ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_owned(), &[]),
+        (get("Host: x\r\nConnection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n"), &[200]),
+        // Targets.
+        ("GET /li\0vez HTTP/1.1\r\nHost: x\r\n\r\n".to_owned(), &[400]),
+        ("GET /li vez HTTP/1.1\r\nHost: x\r\n\r\n".to_owned(), &[400]),
+        ("GET file:///etc/passwd HTTP/1.1\r\nHost: x\r\n\r\n".to_owned(), &[400]),
+        ("GET http:///livez HTTP/1.1\r\nHost: x\r\n\r\n".to_owned(), &[400]),
+        ("GET http://a:b@evil.example/livez HTTP/1.0\r\n\r\n".to_owned(), &[200]),
+        ("GET livez HTTP/1.0\r\n\r\n".to_owned(), &[404]),
+        ("GET /%2e%2e/%2e%2e/etc/passwd HTTP/1.0\r\n\r\n".to_owned(), &[404]),
+        ("GET /health/%2e%2e%2fmetrics HTTP/1.0\r\n\r\n".to_owned(), &[404]),
+        ("GET /health/..%c0%af..%c0%afetc HTTP/1.0\r\n\r\n".to_owned(), &[404]),
+        ("GET /../../etc/passwd HTTP/1.0\r\n\r\n".to_owned(), &[404]),
+        ("GET /servers/%00%0d%0aX:%20y HTTP/1.0\r\n\r\n".to_owned(), &[404]),
+    ];
+    for (request, wanted) in requests {
+        let mut stream = side.connect();
+        let _ = stream.write_all(request.as_bytes());
+        let mut all = Vec::new();
+        // Closed with something unread, it is reset once all of the answer has come.
+        if let Err(error) = stream.read_to_end(&mut all) {
+            assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{request:?}");
+        }
+        let all = String::from_utf8(all).unwrap();
+        let got: Vec<u16> = all.split("HTTP/1.").skip(1).map(|rest| rest[2..5].parse().unwrap()).collect();
+        assert_eq!(got, wanted, "{request:?}: {all}");
+        assert!(!all.contains("root:") && !all.contains("\nX: y"), "{all}");
     }
     assert_eq!(side.get("/health").status, 200);
 }

@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 
 use common::*;
 use stdiowatch::judge::Verdict;
-use stdiowatch::ledger::{Health, Held, ServerState, Skip, Snapshot};
+use stdiowatch::ledger::{Health, Held, ServerState, Skip, Snapshot, Unwatched};
 use stdiowatch::outside::clock;
 use stdiowatch::outside::process::{GuardCommand, LaunchSpec};
 use stdiowatch::probe::EraChoice;
 use stdiowatch::protocol::Era;
 use stdiowatch::running::hub::Hub;
-use stdiowatch::running::reload::{self, Reading, Reloader};
+use stdiowatch::running::reload::{self, Loaded, Reading, Reloader};
 use stdiowatch::running::{Asked, Fleet, Launchpad, Watched};
 use stdiowatch::show::exposition::Format;
 use stdiowatch::show::scrape::Scrape;
@@ -375,6 +375,30 @@ fn a_server_that_is_held_stays_so_whoever_asks_and_whatever_is_reloaded() {
 }
 
 #[test]
+fn how_a_probe_went_that_failed_is_kept_with_its_server() {
+    block_on(async {
+        let running = Running::start();
+        let secret = Watched { secrets: vec!["Sample MCP".to_owned()], ..sample("b", "banner", 3600) };
+        running.fleet.replace(vec![sample("a", "sound", 3600), secret]);
+        until("both are probed", || (running.probes("a") > 0 && running.probes("b") > 0).then_some(())).await;
+        let snapshot = running.hub.snapshot();
+        assert!(snapshot.server("a").unwrap().trouble.is_none());
+        let (at, verdict, reel) = snapshot.server("b").unwrap().trouble.clone().unwrap();
+        assert_eq!((Some(at), verdict), (snapshot.server("b").unwrap().last.as_ref().map(|(at, _)| *at), Verdict::Fail));
+        let text = stdiowatch::show::transcript::of_reel(&reel);
+        for line in ["launching\n", "  → {\"jsonrpc\"", "  ← [redacted] server on stdio\n", "its stdin is closed\n", "exited with status 0\n"] {
+            assert!(text.contains(line), "{line} in {text}");
+        }
+        running.end().await;
+    });
+}
+
+fn unwatched() -> Unwatched {
+    let (file, why) = ("mcp.json".to_owned(), "it has no `command`".to_owned());
+    Unwatched { name: "c".to_owned(), file, line: 3, column: 5, why, broken: true }
+}
+
+#[test]
 fn a_bad_configuration_is_refused_whole() {
     block_on(async {
         let running = Running::start();
@@ -383,10 +407,10 @@ fn a_bad_configuration_is_refused_whole() {
         let load: reload::Load = {
             let count = Arc::clone(&count);
             Arc::new(move || match count.fetch_add(1, Ordering::SeqCst) {
-                0 => Ok(vec![sample("a", "sound", 60), sample("b", "sound", 60)]),
+                0 => Ok(Loaded { servers: vec![sample("a", "sound", 60), sample("b", "sound", 60)], unwatched: vec![unwatched()] }),
                 1 => Err("config.yaml:3:5: unknown key \"intervall\"".to_owned()),
-                2 => Ok(vec![sample("a", "sound", 60), sample("a", "sound", 60)]),
-                _ => Ok(vec![sample("b", "sound", 60)]),
+                2 => Ok(vec![sample("a", "sound", 60), sample("a", "sound", 60)].into()),
+                _ => Ok(vec![sample("b", "sound", 60)].into()),
             })
         };
         let tell = Arc::clone(&told);
@@ -394,9 +418,13 @@ fn a_bad_configuration_is_refused_whole() {
         assert_eq!(reloader.reload("test").await.unwrap().added.len(), 2);
         let kept = running.hub.snapshot().servers.clone();
         assert!(reloader.reload("test").await.unwrap_err().contains("intervall"));
+        let reading = running.hub.snapshot().reading.clone();
+        assert!(reading.refused.as_ref().is_some_and(|(_, why)| why.contains("intervall")), "{reading:?}");
+        assert_eq!(reading.unwatched, [unwatched()], "what is used is still what was read before");
         assert_eq!(reloader.reload("test").await.unwrap_err(), "two servers are called \"a\"");
         assert!(Arc::ptr_eq(&kept, &running.hub.snapshot().servers), "nothing has changed");
         assert_eq!(names(&reloader.reload("test").await.unwrap().removed), ["a"]);
+        assert_eq!(*running.hub.snapshot().reading, Default::default());
         let expected = [true, false, false, true].map(|accepted| [Reading::Begun, Reading::Ended { accepted }]);
         assert_eq!(*told.lock(), expected.as_flattened());
         running.end().await;
@@ -413,11 +441,16 @@ fn a_file_that_is_followed_is_read_again_when_it_changes() {
         let load: reload::Load = {
             let file = file.clone();
             Arc::new(move || {
-                Ok(std::fs::read_to_string(&file).map_err(|e| e.to_string())?.split(' ').map(|name| sample(name, "sound", 3600)).collect())
+                Ok(std::fs::read_to_string(&file)
+                    .map_err(|e| e.to_string())?
+                    .split(' ')
+                    .map(|name| sample(name, "sound", 3600))
+                    .collect::<Vec<_>>()
+                    .into())
             })
         };
         let used = reload::seen(std::slice::from_ref(&file));
-        running.fleet.replace(load().unwrap());
+        running.fleet.replace(load().unwrap().servers);
         let reloader = Reloader::new(Arc::clone(&running.fleet), load, Box::new(|_| {}));
         let (files, stopped) = (vec![file.clone()], running.stop.subscribe());
         let following = tokio::spawn(async move { reloader.follow(files, used, stopped).await });

@@ -61,6 +61,13 @@ fn reports_of_all_kinds_are_valid() {
         is_valid(&sample(kind));
     }
     is_valid(&document(&["--", "no-such-command-anywhere"]));
+    let scratch = Scratch::new();
+    let entries = format!(
+        r#"{{"mcpServers": {{"a": {{"command": "{PROGRAM}", "args": ["sample-server", "sound"]}}, "b": {{"url": "https://x"}}, "c": {{}}}}}}"#
+    );
+    let told = document(&["--config", &scratch.write("mcp.json", &entries)]);
+    assert_eq!(told["unwatched"].as_array().unwrap().len(), 2);
+    is_valid(&told);
     is_valid(&document(&["--cwd", "/no/such/dir", "--", "true"]));
     is_valid(&document(&["--call", "echo", "--env", "A_KEY=secret", "--cwd", "/", "--", PROGRAM, "sample-server", "sound"]));
 }

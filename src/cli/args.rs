@@ -46,8 +46,9 @@ pub(super) enum Command {
     /// Watch a server, and serve /health, /metrics and a status page.
     Serve(ServeArgs),
     /// Be a small MCP server on stdin and stdout, a sound or a broken one: for tests and demos.
+    #[command(after_help = kinds())]
     SampleServer {
-        /// Which one.
+        /// Which one: see below.
         #[arg(value_parser = |text: &str| text.parse::<Kind>())]
         kind: Kind,
     },
@@ -58,7 +59,8 @@ pub(super) enum Command {
     },
     /// Say what a finding means, what clients do about it, and how to mend it.
     Explain {
-        /// The finding's code, such as stdout.noise; without one, all are listed.
+        /// The finding's code, such as stdout.noise, or a family of them, such as stdout; without one,
+        /// all are listed.
         code: Option<String>,
     },
     /// Exit with 0 if /health answers 200 and with 1 otherwise: for images without a shell.
@@ -79,6 +81,12 @@ pub(super) enum Command {
         /// An existing directory; the copy is called stdiowatch there.
         dir: PathBuf,
     },
+}
+
+/// The kinds of sample servers, a line each.
+fn kinds() -> String {
+    let lines: Vec<String> = Kind::ALL.iter().map(|kind| format!("  {:<17}{}", kind, kind.about())).collect();
+    format!("Kinds:\n{}", lines.join("\n"))
 }
 
 #[derive(Debug, Args)]
@@ -114,8 +122,8 @@ pub(super) struct CheckArgs {
     /// Exit with 1 on warnings too; they are failures in JUnit's format and critical in Nagios'.
     #[arg(long)]
     pub(super) strict: bool,
-    /// Classes of changes of the schema that are told, and weigh nothing: annotation, description,
-    /// compatible, breaking.
+    /// Classes of changes since the lock file that are told, and weigh nothing: annotation,
+    /// description, compatible, breaking.
     #[arg(long, value_name = "CLASS,…", value_delimiter = ',', value_parser = class)]
     pub(super) allow: Vec<ChangeClass>,
     /// Say only what is wrong, and show no progress.
@@ -195,7 +203,8 @@ pub(super) struct ServeArgs {
     /// Watch built-in sample servers, sound ones and broken ones.
     #[arg(long, conflicts_with_all = ["command", "config"])]
     pub(super) demo: bool,
-    /// The address to listen on [default: what the configuration says, or 127.0.0.1:10779].
+    /// The address to listen on [default: what the configuration says, or 127.0.0.1:10779]. A socket that the service manager
+    /// hands over is listened on instead.
     #[arg(long, value_name = "ADDRESS")]
     pub(super) listen: Option<String>,
     /// Read the files of --config again when they change. SIGHUP does that too.

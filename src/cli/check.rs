@@ -27,7 +27,7 @@ pub(super) fn run(args: CheckArgs) -> ExitCode {
 fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     if let Some(path) = &args.replay {
         let output = Output::open(args)?;
-        return output.write(vec![replayed(path, args)?], false);
+        return output.write(vec![replayed(path, args)?], &[]);
     }
     let mut chosen = servers::chosen(&args.server, &args.names, None)?;
     if args.record.is_some() && chosen.servers.len() > 1 {
@@ -36,7 +36,10 @@ fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     for skipped in &chosen.skipped {
         eprintln!("stdiowatch: {}", servers::told(skipped));
     }
-    let is_broken = chosen.is_broken();
+    if !args.allow.is_empty() && chosen.servers.iter().all(|server| server.schema.locked.is_none()) {
+        bail!("{NO_LOCK}");
+    }
+    let unwatched = servers::unwatched(&chosen.skipped);
     let servers = &mut chosen.servers;
     for server in servers.iter_mut() {
         Arc::make_mut(&mut server.rules).allowed.extend(&args.allow);
@@ -57,7 +60,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     if let Some(mut file) = record {
         file.write_all(recordings.as_bytes()).context("cannot write the recording")?;
     }
-    let status = output.write(checked, is_broken)?;
+    let status = output.write(checked, &unwatched)?;
     Ok(match signal {
         // As a shell reports a command that a signal ended.
         Some(number) => ExitCode::from(128u8.saturating_add(number)),
@@ -65,8 +68,14 @@ fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     })
 }
 
+/// Why `--allow` is refused.
+const NO_LOCK: &str = "--allow is about what differs from a lock file, and there is none: give it by --lock, or as `schema: {lock: FILE}`";
+
 /// Judges a recorded probe anew.
 fn replayed(path: &Path, args: &CheckArgs) -> anyhow::Result<Checked> {
+    if !args.allow.is_empty() && args.server.lock.is_none() {
+        bail!("{NO_LOCK}");
+    }
     let mut rules = args.server.rules();
     rules.allowed.extend(&args.allow);
     let shown = crate::words::printable(&path.to_string_lossy(), 300);

@@ -5,23 +5,26 @@ use std::process::ExitCode;
 use anyhow::anyhow;
 
 use super::complain;
+use crate::config::known_code;
 use crate::judge::{CHECKS, Check, check};
-use crate::words::printable;
 
 pub(super) fn run(code: Option<&str>) -> ExitCode {
     let text = match code {
-        None => list(),
-        Some(code) => match check(code) {
-            Some(check) => explain(check),
-            None => return complain(&anyhow!("there is no finding \"{}\"; `stdiowatch explain` lists them all", printable(code, 60))),
+        None => list(""),
+        Some(code) => match (check(code), list(code.trim_end_matches(['.', '*']))) {
+            (Some(check), _) => explain(check),
+            (None, family) if !family.is_empty() => family,
+            (None, _) => return complain(&anyhow!("{}", known_code(code).err().unwrap_or_default())),
         },
     };
     let _ = std::io::Write::write_all(&mut std::io::stdout(), text.as_bytes());
     ExitCode::SUCCESS
 }
 
-fn list() -> String {
-    CHECKS.iter().map(|check| format!("{:<30}{:<9}{}\n", check.code, check.severity, check.about)).collect()
+/// All of a family, the part of a code before its dot; or simply all.
+fn list(family: &str) -> String {
+    let is_one = |check: &&&Check| family.is_empty() || check.code.strip_prefix(family).is_some_and(|rest| rest.starts_with('.'));
+    CHECKS.iter().filter(is_one).map(|check| format!("{:<30}{:<9}{}\n", check.code, check.severity, check.about)).collect()
 }
 
 fn explain(check: &Check) -> String {

@@ -93,7 +93,13 @@ fn ask(args: &HealthcheckArgs) -> anyhow::Result<u16> {
     stream.set_write_timeout(Some(TIMEOUT))?;
     match tls {
         None => status(stream, &address, credentials.as_deref()),
-        Some(tls) => status(StreamOwned::new(tls, stream), &address, credentials.as_deref()),
+        Some(tls) => {
+            let mut stream = StreamOwned::new(tls, stream);
+            while stream.conn.is_handshaking() {
+                stream.conn.complete_io(&mut stream.sock).with_context(|| format!("no TLS with {}", address.authority))?;
+            }
+            status(stream, &address, credentials.as_deref())
+        }
     }
 }
 

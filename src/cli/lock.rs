@@ -14,7 +14,7 @@ use super::{complain, servers};
 use crate::judge::{DriftStatus, Listing, LockFile, Verdict, between};
 use crate::protocol::mcp::ListKind;
 use crate::running::{Outcome, Watched};
-use crate::show::difference;
+use crate::show::{counted, difference};
 use crate::words::{Redactor, printable};
 
 pub(super) fn run(args: &LockArgs) -> ExitCode {
@@ -112,8 +112,7 @@ fn lockable(server: &Watched, outcome: Outcome) -> Result<Listing, (String, u8)>
 
 /// Says what is new, in short.
 fn tell(server: &Watched, before: Option<&Listing>, now: &Listing) {
-    let counts: Vec<String> =
-        ListKind::ALL.into_iter().filter_map(|list| Some(format!("{} {}", now.count(list)?, list.word().replace('_', " ")))).collect();
+    let counts: Vec<String> = ListKind::ALL.into_iter().filter_map(|list| Some(counted(now.count(list)?, list.word()))).collect();
     let mut text = format!("{}: {}\n", server.name, counts.join(", "));
     if let Some(before) = before {
         let drift = between(before, now, &Redactor::none());

@@ -88,8 +88,16 @@ fn in_one_line(error: &clap::Error) -> String {
     }
     let text = error.render().to_string();
     let lines = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"));
-    let told: Vec<&str> = lines.filter(|line| !line.is_empty() && !line.starts_with("tip: to pass")).collect();
-    told.join(" ").trim_start_matches("error: ").to_owned()
+    let mut told = String::new();
+    for line in lines.filter(|line| !line.is_empty() && !line.starts_with("tip: to pass")) {
+        match line.strip_prefix("tip: ") {
+            Some(_) => told.push_str("; "),
+            None if !told.is_empty() => told.push(' '),
+            None => {}
+        }
+        told.push_str(line.trim_start_matches("tip: "));
+    }
+    told.trim_start_matches("error: ").to_owned()
 }
 
 /// The status of a usage or configuration error.

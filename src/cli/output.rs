@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::args::{CheckArgs, Format};
 use super::terminal;
 use crate::judge::{Report, Rules, Verdict};
+use crate::ledger::Unwatched;
 use crate::probe::Plan;
 use crate::show::human::{self, Look};
 use crate::show::nagios::{self, Probed, State};
@@ -29,6 +30,9 @@ pub(super) struct Checked {
 struct Document<'r> {
     format: u32,
     servers: &'r [Report],
+    /// Entries of files that are not watched, where there are any.
+    #[serde(skip_serializing_if = "<[Unwatched]>::is_empty")]
+    unwatched: &'r [Unwatched],
 }
 
 /// Where the reports go.
@@ -50,9 +54,9 @@ impl Output<'_> {
         Ok(Output { args, file: args.output.as_deref().map(create).transpose()?, summary })
     }
 
-    /// Writes the reports, and says with what to exit: at least with 1 if something `is_broken` that could
+    /// Writes the reports, and says with what to exit: at least with 1 if an entry is broken, so that it could
     /// not even be probed.
-    pub(super) fn write(self, checked: Vec<Checked>, is_broken: bool) -> anyhow::Result<ExitCode> {
+    pub(super) fn write(self, checked: Vec<Checked>, unwatched: &[Unwatched]) -> anyhow::Result<ExitCode> {
         let Output { args, file, summary } = self;
         let stdout = std::io::stdout();
         let look = match &file {
@@ -62,12 +66,12 @@ impl Output<'_> {
         let (reports, made): (Vec<Report>, Vec<_>) = checked.into_iter().map(|c| (c.report, (c.plan, c.rules))).unzip();
         let text = match args.format {
             Format::Human => human::reports(&reports, look),
-            Format::Json => json(&reports)?,
-            Format::Junit => junit::document(&reports, args.strict).context("cannot write the report")?,
-            Format::Github => github::annotations(&reports),
+            Format::Json => json(&reports, unwatched)?,
+            Format::Junit => junit::document(&reports, unwatched, args.strict).context("cannot write the report")?,
+            Format::Github => github::unwatched(unwatched) + &github::annotations(&reports),
             Format::Nagios => {
                 let probed: Vec<Probed<'_>> = reports.iter().zip(&made).map(|(report, (plan, rules))| Probed { report, plan, rules }).collect();
-                nagios::output(&probed, args.strict)
+                nagios::output(&probed, unwatched, args.strict)
             }
         };
         match file {
@@ -75,10 +79,9 @@ impl Output<'_> {
             Some(mut file) => print(&mut file, &text)?,
         }
         if let Some(summary) = summary {
-            summarise(summary, &reports).context("cannot write the step summary")?;
+            summarise(summary, &reports, unwatched).context("cannot write the step summary")?;
         }
-        let status = exit_status(&reports, args);
-        Ok(ExitCode::from(if is_broken && (status == 0 || status == 3) { 1 } else { status }))
+        Ok(ExitCode::from(exit_status(&reports, unwatched.iter().any(|entry| entry.broken), args)))
     }
 }
 
@@ -94,8 +97,8 @@ fn print(out: &mut dyn Write, text: &str) -> anyhow::Result<()> {
     }
 }
 
-fn json(reports: &[Report]) -> anyhow::Result<String> {
-    let mut text = serde_json::to_string_pretty(&Document { format: 1, servers: reports }).context("cannot write the report")?;
+fn json(reports: &[Report], unwatched: &[Unwatched]) -> anyhow::Result<String> {
+    let mut text = serde_json::to_string_pretty(&Document { format: 1, servers: reports, unwatched }).context("cannot write the report")?;
     text.push('\n');
     Ok(text)
 }
@@ -108,18 +111,18 @@ fn step_summary() -> anyhow::Result<Option<File>> {
 }
 
 /// Adds ours to the step's summary. What other commands of the step have written there counts towards its size.
-fn summarise(mut summary: File, reports: &[Report]) -> std::io::Result<()> {
+fn summarise(mut summary: File, reports: &[Report], unwatched: &[Unwatched]) -> std::io::Result<()> {
     let there = usize::try_from(summary.metadata()?.len()).unwrap_or(usize::MAX);
-    summary.write_all(github::summary(reports, github::MAX_SUMMARY.saturating_sub(there)).as_bytes())
+    summary.write_all(github::summary(reports, unwatched, github::MAX_SUMMARY.saturating_sub(there)).as_bytes())
 }
 
-/// The status that the verdicts make.
-fn exit_status(reports: &[Report], args: &CheckArgs) -> u8 {
+/// The status that the verdicts make, and entries that are broken.
+fn exit_status(reports: &[Report], is_broken: bool, args: &CheckArgs) -> u8 {
     if args.format == Format::Nagios {
-        return State::of(reports, args.strict).exit_status();
+        return State::of(reports, is_broken, args.strict).exit_status();
     }
     let any = |verdict| reports.iter().any(|r| r.verdict == verdict);
-    if any(Verdict::Fail) || args.strict && any(Verdict::Warn) {
+    if is_broken || any(Verdict::Fail) || args.strict && any(Verdict::Warn) {
         1
     } else if any(Verdict::Unknown) {
         3

@@ -29,7 +29,7 @@ pub(super) fn man(subcommand: Option<&str>) -> ExitCode {
 fn page(subcommand: Option<&str>) -> anyhow::Result<Vec<u8>> {
     let mut command = Cli::command();
     command.build();
-    let command = match subcommand {
+    let mut command = match subcommand {
         None => command,
         Some(name) => {
             let found = command.get_subcommands().find(|sub| sub.get_name() == name);
@@ -37,9 +37,19 @@ fn page(subcommand: Option<&str>) -> anyhow::Result<Vec<u8>> {
             found.clone().version(env!("CARGO_PKG_VERSION"))
         }
     };
+    let usage = command.render_usage().to_string();
     let mut page = Vec::new();
     Man::new(command).render(&mut page).context("cannot write the page")?;
-    Ok(page)
+    Ok(with_synopsis(&String::from_utf8_lossy(&page), usage.trim_start_matches("Usage:").trim()).into_bytes())
+}
+
+/// `page` with this synopsis. The generator's own names every option, and not what stands after `--`.
+fn with_synopsis(page: &str, usage: &str) -> String {
+    const BEGIN: &str = ".SH SYNOPSIS\n";
+    let Some((head, rest)) = page.split_once(BEGIN) else { return page.to_owned() };
+    let rest = rest.find(".SH ").map_or("", |next| &rest[next..]);
+    let lines: Vec<String> = usage.lines().map(|line| line.trim().replace('\\', "\\e").replace('-', "\\-")).collect();
+    format!("{head}{BEGIN}{}\n{rest}", lines.join("\n.br\n"))
 }
 
 fn print(text: &[u8]) -> ExitCode {

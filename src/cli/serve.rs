@@ -16,13 +16,14 @@ use super::service::{Notifier, Readings};
 use super::signals::{Request, Signals};
 use super::{complain, demo, log};
 use crate::config::LISTEN;
+use crate::ledger::Unwatched;
 use crate::outside::clock;
 use crate::outside::process::GuardCommand;
 use crate::outside::service::handed_over;
 use crate::outside::vault::file_name;
 use crate::running::hub::Hub;
 use crate::running::keeper::Keeper;
-use crate::running::reload::{Reading, Reloader, Source, seen};
+use crate::running::reload::{Loaded, Reading, Reloader, Source, seen};
 use crate::running::{Fleet, Launchpad, Watched};
 use crate::serve::actions::Actions;
 use crate::serve::listen::{self, Limits};
@@ -45,8 +46,6 @@ fn serve(args: &ServeArgs) -> anyhow::Result<()> {
     let handed = handed_over()?;
     let chosen = chosen(args)?;
     let listen = args.listen.as_deref().or(chosen.listen.as_deref()).unwrap_or(LISTEN).to_owned();
-    let around = Around { loopback: false, actions: args.enable_actions, show_private: chosen.show_private };
-    let web_config = args.web_config.clone().or_else(|| chosen.web_config.clone());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
     let signals = {
         let _inside = runtime.enter();
@@ -55,7 +54,8 @@ fn serve(args: &ServeArgs) -> anyhow::Result<()> {
     let by_manager = if handed.is_some() { ", handed over by the service manager" } else { "" };
     let listener = handed.map_or_else(|| listen::bind(&listen), Ok)?;
     let loopback = listener.local_addr().is_ok_and(|address| address.ip().to_canonical().is_loopback());
-    let door = Arc::new(Doorkeeper::new(web_config, Around { loopback, ..around })?);
+    let web_config = args.web_config.clone().or_else(|| chosen.web_config.clone());
+    let door = Arc::new(Doorkeeper::new(web_config, Around { loopback, actions: args.enable_actions, show_private: chosen.show_private })?);
     log::begin();
     let (stop, stopped) = watch::channel(false);
     let launchpad = Arc::new(Launchpad::start(GuardCommand::own(), stopped.clone()).context("cannot launch anything")?);
@@ -73,8 +73,9 @@ fn serve(args: &ServeArgs) -> anyhow::Result<()> {
     let actions = Actions::new(args.enable_actions, loopback);
     door.warn();
     let keeper = state_dir(args, &chosen).map(|dir| Keeper::open(&dir));
-    let show_private = chosen.show_private == Some(true);
-    let watching = Watching { source: source(args, &chosen, &door), servers: chosen.servers, keeper, signals, stop, stopped, door, show_private };
+    let (show_private, unwatched) = (chosen.show_private == Some(true), servers::unwatched(&chosen.skipped));
+    let source = source(args, &chosen, &door);
+    let watching = Watching { source, servers: chosen.servers, unwatched, keeper, signals, stop, stopped, door, show_private };
     let ended = runtime.block_on(watching.until_stopped(listener, actions, launchpad));
     // A configuration that is still being read keeps nobody.
     runtime.shutdown_background();
@@ -121,7 +122,7 @@ fn source(args: &ServeArgs, chosen: &Chosen, door: &Arc<Doorkeeper>) -> Option<S
         return door.has_file().then(|| {
             let load = move || {
                 door.put_in_force(door.read()?, None);
-                Ok(servers.clone())
+                Ok(servers.clone().into())
             };
             Source { load: Arc::new(load), follow: None }
         });
@@ -139,7 +140,7 @@ fn source(args: &ServeArgs, chosen: &Chosen, door: &Arc<Doorkeeper>) -> Option<S
         for skipped in chosen.skipped.iter().filter(|skipped| skipped.broken) {
             warn!("{}", servers::told(skipped));
         }
-        Ok(chosen.servers)
+        Ok(Loaded { unwatched: servers::unwatched(&chosen.skipped), servers: chosen.servers })
     };
     let files: Vec<PathBuf> = chosen.files.iter().chain(chosen.servers.iter().filter_map(|s| s.schema.lock.as_ref())).cloned().collect();
     let follow = args.watch_config.then(|| {
@@ -152,6 +153,7 @@ fn source(args: &ServeArgs, chosen: &Chosen, door: &Arc<Doorkeeper>) -> Option<S
 /// What is watched, and who may change that.
 struct Watching {
     servers: Vec<Watched>,
+    unwatched: Vec<Unwatched>,
     keeper: Option<Keeper>,
     source: Option<Source>,
     signals: Signals,
@@ -165,7 +167,10 @@ impl Watching {
     async fn until_stopped(self, listener: std::net::TcpListener, actions: Actions, launchpad: Arc<Launchpad>) -> anyhow::Result<()> {
         let now = clock::now();
         let hub = Arc::new(Hub::keeping(self.keeper));
-        hub.update(|snapshot| snapshot.sidecar.started = now);
+        hub.update(|snapshot| {
+            snapshot.sidecar.started = now;
+            snapshot.read(self.unwatched);
+        });
         let own = Arc::new(Own::new(now).context("cannot set up metrics")?);
         if self.door.has_file() {
             own.registry().register(self.door.told.collector()).context("cannot set up metrics")?;

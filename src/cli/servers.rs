@@ -9,6 +9,7 @@ use anyhow::bail;
 use super::args::ServerArgs;
 use super::lockfile::{self, shown};
 use crate::config::{self, Configuration, FileProblem, Skipped};
+use crate::ledger::Unwatched;
 use crate::running::Watched;
 use crate::words::printable;
 
@@ -113,11 +114,6 @@ impl Chosen {
         self.skipped.clear();
         Ok(())
     }
-
-    /// Whether an entry is wrong, so that no client can use it either.
-    pub(super) fn is_broken(&self) -> bool {
-        self.skipped.iter().any(|skipped| skipped.broken)
-    }
 }
 
 /// What is skipped and why, with its place.
@@ -125,6 +121,19 @@ pub(super) fn told(skipped: &Skipped) -> String {
     let name = printable(&skipped.name, 100);
     let how = if skipped.broken { "broken, and cannot be watched" } else { "skipped" };
     format!("{}:{}: \"{name}\" is {how}: {}", shown(&skipped.file), skipped.at, skipped.why)
+}
+
+/// The same, to be shown elsewhere.
+pub(super) fn unwatched(skipped: &[Skipped]) -> Vec<Unwatched> {
+    let entry = |skipped: &Skipped| Unwatched {
+        name: skipped.name.clone(),
+        file: shown(&skipped.file),
+        line: skipped.at.line,
+        column: skipped.at.column,
+        why: skipped.why.clone(),
+        broken: skipped.broken,
+    };
+    skipped.iter().map(entry).collect()
 }
 
 /// Where the lock file of a server of these files is that names none: beside the first of them.

@@ -64,6 +64,8 @@ impl Notifier {
     pub(super) async fn during<T>(mut self, work: impl Future<Output = T>, mut stopped: watch::Receiver<bool>) -> T {
         let mut work = pin!(work);
         if self.socket.is_none() {
+            // And with it the list of what there would be to tell.
+            drop(self);
             return work.await;
         }
         let mut stopping = false;

@@ -118,7 +118,7 @@ impl Kind {
             Kind::Text(Texts::Route) => "path of a URL".to_owned(),
             Kind::Text(Texts::Bcrypt) => "bcrypt hash".to_owned(),
             Kind::Scalar => "text or number".to_owned(),
-            Kind::Word(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" "),
+            Kind::Word(words) => words.iter().filter(|word| !word.is_empty()).map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" "),
             Kind::Amount(amount) => amount.name(),
             Kind::Bool => "`true` `false`".to_owned(),
             Kind::List(element) => format!("list of: {}", element.name()),
@@ -152,6 +152,7 @@ pub(super) fn or(words: &[&str]) -> String {
     match words {
         [] => String::new(),
         [word] => (*word).to_owned(),
+        [head @ .., ""] => format!("{} or nothing", head.join(", ")),
         [head @ .., last] => format!("{} or {last}", head.join(", ")),
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::Env;
 use super::expand::{Expanded, expand};
+use super::keys::{DEFAULTS, FILE, SERVER};
 use super::kind::{Key, Keys, Kind, Names, or};
 use super::quantity::{Amount, Measured};
 use super::similar::similar;
@@ -223,7 +224,13 @@ impl<'e> Reader<'e> {
 
     fn unknown(&mut self, member: &Member, keys: &'static Keys) {
         let hint = keys.hints.iter().find(|(name, _)| *name == member.key).map(|(_, hint)| (*hint).to_owned());
+        let hint = hint.or_else(|| misplaced(member, keys));
         let hint = hint.or_else(|| similar(&member.key, keys.iter().map(|key| key.name)).map(|word| format!("did you mean `{word}`?")));
+        // A slip in what is a mistake already.
+        let hint = hint.or_else(|| {
+            let meant = similar(&member.key, keys.hints.iter().map(|(name, _)| *name))?;
+            keys.hints.iter().find(|(name, _)| *name == meant).map(|(_, hint)| (*hint).to_owned())
+        });
         let hint = hint.unwrap_or_else(|| format!("the keys there are {}", list_of(keys)));
         let message = format!("unknown key \"{}\" in {}; {hint}", printable(&member.key, 60), keys.what);
         self.wrong(member.at, message);
@@ -236,7 +243,14 @@ impl<'e> Reader<'e> {
         }
         let mut entries = Vec::new();
         for member in members {
-            if let Err(error) = name(&member.key, names) {
+            if names == Names::Servers && SERVER.get(&member.key).is_some() && !is_server(&member.value.value) {
+                let message = format!(
+                    "`servers.{key}` is {}; `{key}` is a key of a server: indent it below the server's name",
+                    member.value.value.word(),
+                    key = member.key
+                );
+                self.wrong(member.at, message);
+            } else if let Err(error) = name(&member.key, names) {
                 self.wrong(member.at, error);
             } else {
                 entries.extend(self.member(member, kind));
@@ -293,6 +307,26 @@ impl<'e> Reader<'e> {
         self.path.clear();
         got
     }
+}
+
+/// What to say of a key at the top that is a server's, or a server.
+fn misplaced(member: &Member, keys: &'static Keys) -> Option<String> {
+    if !std::ptr::eq(keys, &FILE) {
+        return None;
+    }
+    let key = member.key.as_str();
+    if DEFAULTS.get(key).is_some() {
+        return Some(format!("`{key}` belongs under `defaults`, for all servers, or below a server's name in `servers`"));
+    }
+    if SERVER.get(key).is_some() {
+        return Some(format!("`{key}` belongs below a server's name in `servers`"));
+    }
+    is_server(&member.value.value).then(|| "a server stands below `servers`, indented".to_owned())
+}
+
+/// Whether this looks like a server.
+fn is_server(value: &Value) -> bool {
+    matches!(value, Value::Map(members) if members.iter().any(|member| member.key == "command"))
 }
 
 /// Whether a value is of the shape that a kind has.

@@ -69,12 +69,16 @@ fn not_yaml(text: &str, error: &ScanError) -> Problem {
 }
 
 /// Parts of what the parser says, and what to do then.
-const HINTS: [(&str, &str); 7] = [
+const HINTS: [(&str, &str); 8] = [
     ("mapping values are not allowed", "a text with \": \" in it has to stand in quotes, and keys of one mapping below each other"),
     ("unexpected character", "a text that begins with it has to stand in quotes"),
     ("unexpected end of stream", "a quote is not closed"),
     ("unknown anchor", "no anchor with this name stands before it; a text that begins with * has to stand in quotes"),
     ("unknown escape", "in double quotes a backslash is written twice"),
     ("escape code", "in double quotes a backslash is written twice, and a character beyond U+FFFF \\U0001F600"),
+    (
+        "block mapping, did not find expected key",
+        "keys of one mapping stand right below each other: this line may be indented by too much or too little",
+    ),
     ("did not find expected '-'", "the lines of one list stand below each other"),
 ];

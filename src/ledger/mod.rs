@@ -3,6 +3,7 @@
 
 mod histogram;
 mod history;
+mod reading;
 mod record;
 mod schema;
 mod snapshot;
@@ -10,6 +11,7 @@ mod state;
 
 pub use histogram::Histogram;
 pub use history::{Entry, History};
+pub use reading::{Reading, Unwatched};
 pub use record::{Record, RecordError};
 pub use schema::{AcceptError, Acceptance, SchemaState};
 pub use snapshot::{Sidecar, Snapshot};

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::reading::{Reading, Unwatched};
 use super::state::ServerState;
 use crate::words::Moment;
 
@@ -44,6 +45,8 @@ pub struct Snapshot {
     pub servers: Arc<Vec<Arc<ServerState>>>,
     /// The sidecar.
     pub sidecar: Sidecar,
+    /// What came of reading the configuration. Shared as well.
+    pub reading: Arc<Reading>,
     /// How often something about servers was changed.
     pub revision: u64,
 }
@@ -52,6 +55,18 @@ impl Snapshot {
     /// Knows these servers and no others, sorted by name.
     pub fn set_servers(&mut self, servers: Vec<Arc<ServerState>>) {
         self.servers = Arc::new(servers);
+        self.revision += 1;
+    }
+
+    /// A configuration was read, and is used: these of its entries are not watched.
+    pub fn read(&mut self, unwatched: Vec<Unwatched>) {
+        self.reading = Arc::new(Reading { unwatched, refused: None });
+        self.revision += 1;
+    }
+
+    /// A configuration was read at `now`, and refused.
+    pub fn refuse(&mut self, now: Moment, why: String) {
+        Arc::make_mut(&mut self.reading).refused = Some((now, why));
         self.revision += 1;
     }
 

@@ -9,7 +9,7 @@ use super::history::{Entry, History};
 use super::record::Record;
 use super::schema::{AcceptError, Acceptance, SchemaState};
 use crate::judge::{Listing, PEER_HARMED, Reason, Report, Severity, Verdict};
-use crate::probe::{EndedBy, Phase};
+use crate::probe::{EndedBy, Phase, Reel};
 use crate::protocol::Era;
 use crate::words::{Moment, ServerName};
 
@@ -41,6 +41,8 @@ pub struct Fact {
     pub at: Moment,
     /// What its lists held, if they were read to their end.
     pub listed: Option<Listing>,
+    /// How it began and ended, if that is worth a look: it was neither well nor cancelled.
+    pub reel: Option<Arc<Reel>>,
 }
 
 /// How a server is doing, as far as when to probe it next depends on it.
@@ -144,6 +146,9 @@ pub struct ServerState {
     pub last_success: Option<Moment>,
     /// The last report of a failure, and when its probe ended.
     pub last_failure: Option<(Moment, Arc<Report>)>,
+    /// How the last probe went that was not well, when it ended, and what it came to. One for each server, and
+    /// nothing of it outlives the process.
+    pub trouble: Option<(Moment, Verdict, Arc<Reel>)>,
     /// What the server counts as, after thresholds.
     pub standing: Option<Verdict>,
     /// The last thing that it counted as and that says something about it.
@@ -217,6 +222,7 @@ impl ServerState {
             last: None,
             last_success: None,
             last_failure: None,
+            trouble: None,
             standing: None,
             known: None,
             since: None,
@@ -320,6 +326,9 @@ impl ServerState {
         }
         if report.verdict == Verdict::Fail {
             self.last_failure = Some((fact.at, Arc::clone(report)));
+        }
+        if let Some(reel) = fact.reel {
+            self.trouble = Some((fact.at, report.verdict, reel));
         }
         let change = self.stand(report.verdict, fact.at);
         self.last = Some((fact.at, fact.report));

@@ -35,7 +35,7 @@ fn report(verdict: Verdict) -> Report {
 }
 
 fn apply(state: &mut ServerState, verdict: Verdict, seconds: u64) -> Option<Option<Verdict>> {
-    state.apply(Fact { report: Arc::new(report(verdict)), at: at(seconds), listed: None })
+    state.apply(Fact { report: Arc::new(report(verdict)), at: at(seconds), listed: None, reel: None })
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn harmful(severity: Option<Severity>) -> Report {
 }
 
 fn apply_report(state: &mut ServerState, report: Report, seconds: u64) {
-    state.apply(Fact { report: Arc::new(report), at: at(seconds), listed: None });
+    state.apply(Fact { report: Arc::new(report), at: at(seconds), listed: None, reel: None });
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn at_after_boot(up: u64, seconds: u64) -> Moment {
 
 fn apply_after_boot(state: &mut ServerState, verdict: Verdict, up: u64, seconds: u64) -> Option<Option<Verdict>> {
     let at = at_after_boot(up, seconds);
-    state.apply(Fact { report: Arc::new(report(verdict)), at, listed: None })
+    state.apply(Fact { report: Arc::new(report(verdict)), at, listed: None, reel: None })
 }
 
 #[test]
@@ -323,4 +323,19 @@ fn the_last_failure_is_remembered_after_it_is_over() {
     apply(&mut s, Verdict::Pass, 2);
     apply(&mut s, Verdict::Unknown, 3);
     assert_eq!(s.last_failure.map(|(at, report)| (at, report.verdict)), Some((at(1), Verdict::Fail)));
+}
+
+#[test]
+fn how_the_last_trouble_went_is_kept_until_there_is_another() {
+    let mut state = state(1, 1);
+    let mut probe = |verdict, seconds, reel: Option<&Arc<crate::probe::Reel>>| {
+        state.apply(Fact { report: Arc::new(report(verdict)), at: at(seconds), listed: None, reel: reel.cloned() });
+        state.trouble.as_ref().map(|(ended, verdict, reel)| (*ended, *verdict, Arc::as_ptr(reel)))
+    };
+    let (first, second) = (Arc::default(), Arc::default());
+    assert_eq!(probe(Verdict::Pass, 1, None), None);
+    let failed = probe(Verdict::Fail, 2, Some(&first));
+    assert_eq!(failed, Some((at(2), Verdict::Fail, Arc::as_ptr(&first))));
+    assert_eq!(probe(Verdict::Pass, 3, None), failed);
+    assert_eq!(probe(Verdict::Unknown, 4, Some(&second)), Some((at(4), Verdict::Unknown, Arc::as_ptr(&second))));
 }

@@ -13,6 +13,7 @@ mod pages;
 mod plan;
 mod process;
 mod reading;
+mod reel;
 mod session;
 mod tape;
 
@@ -22,6 +23,7 @@ pub use observation::{Asked, End, EndedBy, Io, Launch, Limit, ListSeen, Observat
 pub use pages::Pages;
 pub use plan::{EraChoice, Fetches, Limits, Plan, Times};
 pub use process::{ContainerRun, Excess, Exit, LaunchError, LeftContainer, Leftover, Swept, Taken, Usage};
+pub use reel::{Reel, Scene};
 pub use tape::{Happening, Listener, Recording, Tape, TapeError, Written};
 
 #[cfg(test)]

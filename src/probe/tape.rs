@@ -13,6 +13,7 @@ use super::machine::{Effect, Input, Machine};
 use super::observation::{Observation, Peers};
 use super::plan::Plan;
 use super::process::{Excess, Exit, LaunchError, Swept, Usage};
+use super::reel::Reel;
 use crate::words::{At, Redactor};
 
 /// The version of the format.
@@ -100,6 +101,13 @@ pub enum Happening {
     Cancelled,
 }
 
+impl Happening {
+    /// What was written, by either side.
+    pub(super) fn written(&self) -> Option<&Written> {
+        if let Happening::Sent(written) | Happening::Stdout(written) | Happening::Stderr(written) = self { Some(written) } else { None }
+    }
+}
+
 /// Bytes: text where they are, hexadecimal where not.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -115,6 +123,13 @@ impl Written {
         match std::str::from_utf8(bytes) {
             Ok(text) => Written::Text(text.to_owned()),
             Err(_) => Written::Hex(bytes.iter().map(|b| format!("{b:02x}")).collect()),
+        }
+    }
+
+    /// The text, or the hexadecimal digits.
+    pub(super) fn text(&self) -> &str {
+        match self {
+            Written::Text(text) | Written::Hex(text) => text,
         }
     }
 
@@ -139,6 +154,8 @@ pub struct Tape {
     /// What happens is kept.
     is_kept: bool,
     listener: Option<Listener>,
+    /// What is worth a look when the probe has gone wrong.
+    reel: Option<Reel>,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
     /// How many bytes of either may still be written; `None` once it was said that there are no more.
@@ -158,13 +175,25 @@ impl Tape {
     #[must_use]
     pub fn with_room(redactor: Arc<Redactor>, stdout: usize) -> Tape {
         let (stdout_room, stderr_room) = (Some(stdout), Some(MAX_STDERR.min(stdout)));
-        Tape { redactor, moments: Vec::new(), is_kept: true, listener: None, stdout: Vec::new(), stderr: Vec::new(), stdout_room, stderr_room }
+        let (stdout, stderr) = (Vec::new(), Vec::new());
+        Tape { redactor, moments: Vec::new(), is_kept: true, listener: None, reel: None, stdout, stderr, stdout_room, stderr_room }
     }
 
     /// The same, heard by `listener`, and kept only if `is_kept`.
     #[must_use]
     pub fn heard_by(self, listener: Option<Listener>, is_kept: bool) -> Tape {
         Tape { listener, is_kept, ..self }
+    }
+
+    /// The same, with a [`Reel`] of it if `wanted`.
+    #[must_use]
+    pub fn with_reel(self, wanted: bool) -> Tape {
+        Tape { reel: wanted.then(Reel::default), ..self }
+    }
+
+    /// The reel, if one was wanted; there is none any more then.
+    pub fn take_reel(&mut self) -> Option<Reel> {
+        self.reel.take().map(Reel::shrunk)
     }
 
     /// Something is about to be told to the machine.
@@ -215,6 +244,9 @@ impl Tape {
         if let Some(listener) = &mut self.listener {
             listener(now, &happening);
         }
+        if let Some(reel) = &mut self.reel {
+            reel.push(now, &happening);
+        }
         if self.is_kept {
             let at_us = u64::try_from(now.elapsed().as_micros()).unwrap_or(u64::MAX);
             self.moments.push(Moment { at_us, happening });
@@ -227,7 +259,8 @@ impl Tape {
             Stream::Stderr => (&mut self.stderr_room, Happening::StderrCut),
         };
         let Some(left) = *room else { return };
-        if bytes.len() > left {
+        let is_cut = bytes.len() > left;
+        if is_cut {
             bytes = &bytes[..left];
             *room = None;
             self.push(now, cut);
@@ -241,6 +274,12 @@ impl Tape {
             self.write(now, stream, 0);
         }
         self.held(stream).extend_from_slice(bytes);
+        if is_cut {
+            // The rest of what may be a secret never comes.
+            let open = Arc::clone(&self.redactor).open_end(self.held(stream));
+            let whole = self.held(stream).len() - open;
+            self.held(stream).truncate(whole);
+        }
         if self.held(stream).len() > PIECE {
             self.flush(now, stream, false);
         }
@@ -461,6 +500,29 @@ mod tests {
             assert!(text.len() < 500_000, "{}", text.len());
             assert_eq!(recording.happenings().filter(|(_, h)| matches!(h, Happening::StdoutCut)).count(), 1);
         }
+    }
+
+    #[test]
+    fn where_it_is_cut_no_half_of_a_secret_is_left() {
+        let redactor = Arc::new(Redactor::new([&b"hunter2secret"[..]]));
+        for room in 90..=110 {
+            let mut tape = Tape::with_room(Arc::clone(&redactor), room).with_reel(true);
+            tape.input(At::START, &Input::Stdout(&[&[b'x'; 90][..], b"hunter2secret", &[b'y'; 90]].concat()));
+            tape.input(At::START, &Input::StdoutClosed);
+            let kept = format!("{:?}", tape.take_reel().unwrap());
+            assert!(kept.contains("xxx") && !kept.contains("hun"), "{room}: {kept}");
+            assert!(tape.take_reel().is_none());
+        }
+    }
+
+    #[test]
+    fn a_reel_is_cut_after_what_is_secret_was_masked() {
+        let mut tape = Tape::new(Arc::new(Redactor::new([&b"hunter2secret"[..]]))).with_reel(true);
+        for before in 380..=405 {
+            tape.input(At::START, &Input::Stderr(&[&vec![b'x'; before][..], b"hunter2secret\n"].concat()));
+        }
+        let kept = format!("{:?}", tape.take_reel().unwrap());
+        assert!(kept.contains("[redacted]") && !kept.contains("hun"), "{kept}");
     }
 
     #[test]

@@ -84,9 +84,7 @@ impl Keeper {
             })
         });
         match vault {
-            Ok((vault, inbox, thread)) => {
-                Keeper { vault: Some(vault), kept, inbox: Some(inbox), thread: Some(thread), told: Mutex::default() }
-            }
+            Ok((vault, inbox, thread)) => Keeper { vault: Some(vault), kept, inbox: Some(inbox), thread: Some(thread), told: Mutex::default() },
             Err(error) => {
                 warn!("nothing is kept over restarts: {error}");
                 kept.failures.fetch_add(1, Ordering::Relaxed);

@@ -23,7 +23,7 @@ use crate::judge::{Accepted, Given, Listing, Reference, Report, Rules, Verdict, 
 use crate::outside::clock;
 use crate::outside::peers::PeerWatch;
 use crate::outside::process::{GuardCommand, Kin, LaunchSpec, Launcher};
-use crate::probe::{Machine, Peers, Plan, Recording, Tape};
+use crate::probe::{Machine, Peers, Plan, Recording, Reel, Tape};
 use crate::words::{ServerName, printable};
 
 /// How long a launch keeps others from starting, if no reply comes before. The start-up time of a
@@ -68,6 +68,8 @@ pub struct Outcome {
     pub listed: Option<Listing>,
     /// The recording, if it was asked for.
     pub recording: Option<Recording>,
+    /// How it began and ended, of a probe that is one of many and that was neither well nor cancelled.
+    pub reel: Option<Reel>,
 }
 
 /// What a probe that is one of many has, besides its job.
@@ -207,6 +209,7 @@ async fn serve(pad: Rc<Pad>, mut inbox: mpsc::UnboundedReceiver<Message>) {
 
 impl Pad {
     async fn probe(&self, job: Job, errand: Option<Errand>) -> Option<Outcome> {
+        let is_one_of_many = errand.is_some();
         let (stop, mut permit, room) = match errand {
             None => (self.stop.clone(), self.turn().await, usize::MAX),
             Some(mut errand) => {
@@ -223,7 +226,8 @@ impl Pad {
         let started = clock::now();
         let plan = Arc::new(Plan { pages: self.pages.borrow().of(&job.name, &job.spec), ..job.plan });
         let Onlooker { mut waits, hears } = job.onlooker;
-        let mut tape = (job.record || hears.is_some()).then(|| Tape::with_room(Arc::clone(&plan.redactor), room).heard_by(hears, job.record));
+        let mut tape = (job.record || hears.is_some() || is_one_of_many)
+            .then(|| Tape::with_room(Arc::clone(&plan.redactor), room).heard_by(hears, job.record).with_reel(is_one_of_many));
         let look = |machine: &Machine, now| {
             // Its start-up time is no longer at stake.
             if machine.has_reply() {
@@ -250,10 +254,12 @@ impl Pad {
         report.given = Some(given(&job.spec));
         report.name_withheld(|name| std::env::var_os(name).is_some());
         let listed = observation.judged().and_then(|launch| Listing::of(launch, &environment));
+        let is_worth_a_look = !report.verdict.is_up() && !observation.cancelled;
+        let reel = tape.as_mut().and_then(Tape::take_reel).filter(|_| is_worth_a_look);
         let peers = observation.peers;
         let recording =
             tape.filter(|_| job.record).map(|tape| Recording::new(report.server.clone(), report.started_at.clone(), Plan::clone(&plan), peers, tape));
-        Some(Outcome { report, listed, recording })
+        Some(Outcome { report, listed, recording, reel })
     }
 
     /// What has become of the server's live copies in a probe in which its own trees ran as `kin`.

@@ -12,6 +12,8 @@ use tracing::{error, info, warn};
 
 use super::fleet::{Changes, Fleet};
 use super::watched::Watched;
+use crate::ledger::Unwatched;
+use crate::outside::clock;
 use crate::words::{Digest, printable_lines};
 
 /// How often followed files are looked at.
@@ -21,8 +23,23 @@ const SETTLE: Duration = Duration::from_millis(500);
 /// The longest file that is looked into; of a longer one only its length is.
 const LONGEST: u64 = 16 << 20;
 
-/// Reads the whole configuration: the servers, or what is wrong with it, in as many lines as that takes.
-pub type Load = Arc<dyn Fn() -> Result<Vec<Watched>, String> + Send + Sync>;
+/// What a configuration says.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    /// The servers.
+    pub servers: Vec<Watched>,
+    /// Its entries that are not watched.
+    pub unwatched: Vec<Unwatched>,
+}
+
+impl From<Vec<Watched>> for Loaded {
+    fn from(servers: Vec<Watched>) -> Loaded {
+        Loaded { servers, unwatched: Vec::new() }
+    }
+}
+
+/// Reads the whole configuration; or says what is wrong with it, in as many lines as that takes.
+pub type Load = Arc<dyn Fn() -> Result<Loaded, String> + Send + Sync>;
 
 /// Where the servers come from, if that can be read again.
 pub struct Source {
@@ -74,7 +91,14 @@ impl Reloader {
         let load = Arc::clone(&self.load);
         // A file may lie on a disk that takes its time.
         let read = spawn_blocking(move || load()).await.unwrap_or_else(|error| Err(format!("reading the configuration broke off: {error}")));
-        let changes = read.and_then(unambiguous).map(|servers| self.fleet.replace(servers));
+        let loaded = read.and_then(|loaded| Ok((unambiguous(loaded.servers)?, loaded.unwatched)));
+        let changes = loaded.map(|(servers, unwatched)| {
+            self.fleet.hub.update(|snapshot| snapshot.read(unwatched));
+            self.fleet.replace(servers)
+        });
+        if let Err(why) = &changes {
+            self.fleet.hub.update(|snapshot| snapshot.refuse(clock::now(), why.clone()));
+        }
         (self.told)(Reading::Ended { accepted: changes.is_ok() });
         match &changes {
             Ok(changes) => tell(changes, cause),

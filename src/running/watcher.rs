@@ -212,8 +212,8 @@ impl Watcher {
     /// watch the server any more: then its outcome is nobody's.
     fn record(&self, made: Made, grid: &Grid) -> Option<Duration> {
         let now = clock::now();
-        let Outcome { report, listed, recording } = made.outcome;
-        let report = Arc::new(report);
+        let Outcome { report, listed, recording, reel } = made.outcome;
+        let (report, reel) = (Arc::new(report), reel.map(Arc::new));
         let overlaps = grid.between(made.served.max(made.earliest), now.up);
         let recorded = self.fleet.hub.update(|snapshot| {
             snapshot.sidecar.in_flight -= 1;
@@ -223,7 +223,7 @@ impl Watcher {
             let state = snapshot.server_mut(self.name.as_str())?;
             let code_before = state.history.entries().last().and_then(|e| e.code);
             let accepted = state.schema.accepted.clone();
-            let change = state.apply(Fact { report: Arc::clone(&report), at: now, listed });
+            let change = state.apply(Fact { report: Arc::clone(&report), at: now, listed, reel });
             self.fleet.hub.keep(state, accepted.as_ref());
             self.fleet.hub.keep_record(state, now);
             let next = grid.next(now.up, state.course(), made.earliest);

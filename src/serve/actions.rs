@@ -59,8 +59,8 @@ impl Actions {
         }
         // A page of somebody else's whose name was made to point here is of the same origin to a browser,
         // and may read the answer. It cannot give another name than its own.
-        let host = headers.get(HOST).map(|host| host.to_str().unwrap_or("?"));
-        if host.is_none_or(is_loopback) { Ok(()) } else { Err("this is for who asks 127.0.0.1, [::1] or localhost, by that name\n") }
+        let is_ours = headers.get_all(HOST).iter().all(|host| host.to_str().is_ok_and(is_loopback));
+        if is_ours { Ok(()) } else { Err("this is for who asks 127.0.0.1, [::1] or localhost, by that name\n") }
     }
 }
 
@@ -109,5 +109,8 @@ mod tests {
             assert!(!told(host), "{host}");
         }
         assert!(Actions::On.permit(Caller::default(), &HeaderMap::new()).is_ok(), "HTTP/1.0, no browser");
+        let mut two: HeaderMap = [(HOST, "localhost".parse().unwrap())].into_iter().collect();
+        two.append(HOST, "evil.example".parse().unwrap());
+        assert!(Actions::On.permit(Caller::default(), &two).is_err());
     }
 }

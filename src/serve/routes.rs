@@ -263,7 +263,11 @@ async fn reload(State(sources): State<Sources>, caller: Caller, headers: HeaderM
 }
 
 async fn unknown() -> Response {
-    plain(StatusCode::NOT_FOUND, "nothing is here; there are /health, /health/NAME, /livez, /readyz, /metrics, /probe?target=NAME and /\n")
+    plain(
+        StatusCode::NOT_FOUND,
+        "nothing is here; there are /, /servers/NAME, /health, /health/NAME, /livez, /readyz, /metrics, /probe?target=NAME, /events, \
+         /api/v1/servers, /api/v1/servers/NAME, /api/v1/servers/NAME/history, /badge/NAME.svg and /badge/NAME.json\n",
+    )
 }
 
 /// The pairs of a query, in order, the same name as often as it stands there.

@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 
 use super::{drift, told};
 use crate::judge::{Finding, Report, Severity, Verdict};
+use crate::ledger::Unwatched;
 use crate::words::printable;
 
 /// GitHub shows so many annotations of one kind for one step, and drops the rest without a word.
@@ -49,6 +50,20 @@ pub fn annotations(reports: &[Report]) -> String {
     out
 }
 
+/// The log's beginning: an annotation, at its place in its file, for every entry that is not watched.
+#[must_use]
+pub fn unwatched(entries: &[Unwatched]) -> String {
+    let mut out = String::new();
+    for (kind, broken, how) in [("error", true, "broken"), ("notice", false, "not watched")] {
+        for entry in entries.iter().filter(|entry| entry.broken == broken).take(MAX_ANNOTATIONS) {
+            let (file, title) = (property(&entry.file), property(&told::bounded(&format!("{} is {how}", entry.name), 200)));
+            let place = format!("file={file},line={},col={}", entry.line, entry.column);
+            let _ = writeln!(out, "::{kind} {place},title={title}::{}", data(&told::line(&entry.why)));
+        }
+    }
+    out
+}
+
 /// The findings of these severities: the gravest first, then each server's first before any server's second.
 fn found<'r>(reports: &'r [Report], wanted: &[Severity]) -> Vec<(&'r Report, &'r Finding)> {
     let of = |report: &'r Report| {
@@ -73,9 +88,14 @@ fn message(report: &Report, finding: &Finding) -> String {
 
 /// `::KIND title=TITLE::MESSAGE`
 fn command(out: &mut String, kind: &str, title: &str, message: &str) {
-    let title = data(&told::bounded(title, 200)).replace(':', "%3A").replace(',', "%2C");
+    let title = property(&told::bounded(title, 200));
     let cut = (0..=MAX_MESSAGE.min(message.len())).rev().find(|at| message.is_char_boundary(*at)).unwrap_or(0);
     let _ = writeln!(out, "::{kind} title={title}::{}", data(&message[..cut]));
+}
+
+/// The value of one of a command's properties.
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
 }
 
 /// A command's data: what the runner decodes again.
@@ -86,13 +106,14 @@ fn data(text: &str) -> String {
 /// The step summary, in no more than `room` bytes: a table of the servers, then what is wrong with each and what
 /// changed.
 #[must_use]
-pub fn summary(reports: &[Report], room: usize) -> String {
+pub fn summary(reports: &[Report], unwatched: &[Unwatched], room: usize) -> String {
     let mut page = Page { text: String::new(), room: room.min(MAX_SUMMARY) };
     let head = "| server | verdict | why | answered after | tools |\n|---|---|---|---|---|\n";
     page.push(&format!("### stdiowatch: {}\n\n{head}", told::summary(reports)));
     let mut worst_first: Vec<&Report> = reports.iter().collect();
     worst_first.sort_by_key(|report| Reverse(report.verdict));
-    let fits = worst_first.iter().all(|report| page.push(&row(report)));
+    let fits = unwatched.iter().filter(|entry| entry.broken).all(|entry| page.push(&broken(entry)));
+    let fits = fits && worst_first.iter().all(|report| page.push(&row(report)));
     if fits {
         let _ = worst_first.iter().all(|report| page.push(&details(report)));
     }
@@ -130,6 +151,10 @@ fn row(report: &Report) -> String {
     let startup = report.timings.startup_ms.map(told::duration).unwrap_or_default();
     let tools = report.lists.tools.map(|n| n.to_string()).unwrap_or_default();
     format!("| {} | {sign} {} | {why} | {startup} | {tools} |\n", markdown(&printable(&report.server, 100)), report.verdict)
+}
+
+fn broken(entry: &Unwatched) -> String {
+    format!("| {} | ❌ broken entry | {} | | |\n", markdown(&printable(&entry.name, 100)), markdown(&told::unwatched(entry)))
 }
 
 fn details(report: &Report) -> String {

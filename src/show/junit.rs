@@ -10,26 +10,32 @@ use quick_xml::events::{BytesDecl, BytesText, Event};
 
 use super::{drift, told};
 use crate::judge::{Report, Verdict};
+use crate::ledger::Unwatched;
 use crate::words::printable_lines;
 
 /// The document. `fail` is a failure, `unknown` an error; `warn` passes, and is a failure too where `strict` is
-/// asked for, as in `check`'s exit status.
+/// asked for, as in `check`'s exit status. An entry that is broken is a failure, another that is not watched is skipped.
 ///
 /// # Errors
 ///
 /// None that are known: writing to memory does not fail.
-pub fn document(reports: &[Report], strict: bool) -> io::Result<String> {
+pub fn document(reports: &[Report], unwatched: &[Unwatched], strict: bool) -> io::Result<String> {
     let mut writer = Writer::new_with_indent(Vec::new(), b' ', 2);
     writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
-    let count = |outcome| reports.iter().filter(|r| Outcome::of(r, strict) == outcome).count().to_string();
-    let (tests, failures, errors) = (reports.len().to_string(), count(Outcome::Failure), count(Outcome::Error));
+    let count = |outcome| reports.iter().filter(|r| Outcome::of(r, strict) == outcome).count();
+    let broken = unwatched.iter().filter(|entry| entry.broken).count();
+    let (tests, failures) = ((reports.len() + unwatched.len()).to_string(), (count(Outcome::Failure) + broken).to_string());
+    let (errors, skipped) = (count(Outcome::Error).to_string(), (unwatched.len() - broken).to_string());
     let time = seconds(reports.iter().map(|r| r.timings.total_ms).sum());
     let sums = [("tests", tests.as_str()), ("failures", &failures), ("errors", &errors), ("time", &time)];
     let all = writer.create_element("testsuites").with_attribute(("name", "stdiowatch")).with_attributes(sums);
     all.write_inner_content(|writer| {
         let suite = writer.create_element("testsuite").with_attribute(("name", "stdiowatch")).with_attributes(sums);
-        let suite = suite.with_attribute(("skipped", "0")).with_attribute(("timestamp", begun(reports).as_str()));
-        suite.write_inner_content(|writer| reports.iter().try_for_each(|report| testcase(writer, report, strict)))?;
+        let suite = suite.with_attribute(("skipped", skipped.as_str())).with_attribute(("timestamp", begun(reports).as_str()));
+        suite.write_inner_content(|writer| {
+            reports.iter().try_for_each(|report| testcase(writer, report, strict))?;
+            unwatched.iter().try_for_each(|entry| not_tested(writer, entry))
+        })?;
         Ok(())
     })?;
     let mut text = String::from_utf8(writer.into_inner()).map_err(io::Error::other)?;
@@ -80,6 +86,19 @@ fn testcase(writer: &mut Writer<Vec<u8>>, report: &Report, strict: bool) -> io::
         out.push_str(&told::seen(report));
         tell(writer, "system-out", &out)?;
         tell(writer, "system-err", &report.stderr_tail)
+    })?;
+    Ok(())
+}
+
+/// An entry of a file of which nothing was launched.
+fn not_tested(writer: &mut Writer<Vec<u8>>, entry: &Unwatched) -> io::Result<()> {
+    let (name, message) = (text(&entry.name), text(&told::unwatched(entry)));
+    let case = writer.create_element("testcase").with_attribute(("name", name.as_str()));
+    let case = case.with_attribute(("classname", "stdiowatch")).with_attribute(("time", "0.000"));
+    case.write_inner_content(|writer| {
+        let element =
+            if entry.broken { writer.create_element("failure").with_attribute(("type", "config.broken")) } else { writer.create_element("skipped") };
+        element.with_attribute(("message", message.as_str())).write_empty().map(drop)
     })?;
     Ok(())
 }

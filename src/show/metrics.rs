@@ -222,6 +222,12 @@ pub const SIDECAR_METRICS: &[SidecarMetric] = &[
     SidecarMetric { name: "stdiowatch_state_write_failures_total", kind: Counter,
         help: "How often something could not be written to the state directory.",
         read: |snapshot| snapshot.sidecar.keep_failures.into() },
+    SidecarMetric { name: "stdiowatch_config_entries_broken", kind: Gauge,
+        help: "Entries of MCP clients' files that are not watched because they are wrong: no client can use them either.",
+        read: |snapshot| snapshot.reading.count(true).into() },
+    SidecarMetric { name: "stdiowatch_config_entries_skipped", kind: Gauge,
+        help: "Entries of MCP clients' files that are not watched because they are remote, switched off or of another kind.",
+        read: |snapshot| snapshot.reading.count(false).into() },
 ];
 
 fn count(n: Option<&u64>) -> u64 {

@@ -24,5 +24,7 @@ mod told;
 pub mod transcript;
 mod unmistakable;
 
+pub use told::counted;
+
 #[cfg(test)]
 mod tests;

@@ -3,8 +3,10 @@
 
 use std::time::Duration;
 
+use super::told::counted;
 use super::{drift, told};
 use crate::judge::{Report, Rules, Verdict};
+use crate::ledger::Unwatched;
 use crate::probe::{Fetches, Plan};
 use crate::words::printable;
 
@@ -40,10 +42,13 @@ pub enum State {
 }
 
 impl State {
-    /// Of all servers together: the worst verdict's. With `strict`, a warning is critical, as it is a failure in
-    /// `check`'s exit status.
+    /// Of all servers together: the worst verdict's; an entry that `is_broken` is as bad as a failure. With `strict`,
+    /// a warning is critical, as it is a failure in `check`'s exit status.
     #[must_use]
-    pub fn of<'r>(reports: impl IntoIterator<Item = &'r Report>, strict: bool) -> State {
+    pub fn of<'r>(reports: impl IntoIterator<Item = &'r Report>, is_broken: bool, strict: bool) -> State {
+        if is_broken {
+            return State::Critical;
+        }
         match reports.into_iter().map(|r| r.verdict).max() {
             Some(Verdict::Pass) => State::Ok,
             Some(Verdict::Warn) if strict => State::Critical,
@@ -82,9 +87,11 @@ pub fn unusable(error: &str) -> String {
 
 /// The plugin's output.
 #[must_use]
-pub fn output(probed: &[Probed<'_>], strict: bool) -> String {
-    let state = State::of(probed.iter().map(|p| p.report), strict);
-    let mut out = format!("STDIOWATCH {} - {} |", state.as_str(), headline(probed));
+pub fn output(probed: &[Probed<'_>], unwatched: &[Unwatched], strict: bool) -> String {
+    let broken: Vec<&Unwatched> = unwatched.iter().filter(|entry| entry.broken).collect();
+    let state = State::of(probed.iter().map(|p| p.report), !broken.is_empty(), strict);
+    let first = broken.first().map(|entry| format!("{} broken in the configuration, {}; ", counted(broken.len(), "entries"), told::unwatched(entry)));
+    let mut out = format!("STDIOWATCH {} - {}{} |", state.as_str(), text(&first.unwrap_or_default()), headline(probed));
     for measured in measured(probed) {
         if out.len() + measured.len() + 2 > MAX_FIRST {
             break;
@@ -94,7 +101,8 @@ pub fn output(probed: &[Probed<'_>], strict: bool) -> String {
     }
     out.push('\n');
     let more = "…\n";
-    for line in probed.iter().flat_map(|p| long(p.report)) {
+    let broken = broken.iter().map(|entry| text(&format!("BROKEN {}: {}", entry.name, told::unwatched(entry))));
+    for line in broken.chain(probed.iter().flat_map(|p| long(p.report))) {
         if out.len() + line.len() + more.len() + 1 > MAX_OUTPUT {
             out.push_str(more);
             break;
@@ -164,9 +172,11 @@ fn everything(probed: Probed<'_>) -> Vec<String> {
         timings.shutdown_ms.map(|ms| time("shutdown", ms, Some(shutdown), None)),
         Some(time("total", timings.total_ms, None, Some(plan.times.total))),
     ];
-    let tools = report.lists.tools.map(|count| format!("{}={count};;;0", label("tools")));
+    let lists = report.lists.each().into_iter().map(|(list, count)| count.map(|count| format!("{}={count};;;0", label(list.word()))));
     let memory = report.usage.and_then(|u| u.max_rss_bytes).map(|bytes| format!("{}={bytes}B;;;0", label("memory")));
-    times.into_iter().chain([tools, memory]).flatten().collect()
+    let cpu = report.usage.map(|u| format!("{}={:.3}s;;;0", label("cpu"), u.cpu_seconds));
+    let launches = Some(format!("{}={};;;0", label("launches"), report.spawns));
+    times.into_iter().chain(lists).chain([memory, cpu, launches]).flatten().collect()
 }
 
 /// The start-up time, which is too slow over its objective and failed over its timeout.

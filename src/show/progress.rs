@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use textwrap::core::display_width;
+
 use super::told::bounded;
 use crate::probe::{EndedBy, Wait};
 
@@ -24,13 +26,14 @@ pub fn lines(running: &[Running<'_>], width: usize) -> Vec<String> {
     longest_first.sort_by_key(|r| std::cmp::Reverse(r.waits.map(|(_, waited, _)| waited.as_secs())));
     let shown = if running.len() > MAX_LINES { MAX_LINES - 1 } else { running.len() };
     let more = running.len() - shown;
-    let lines = longest_first.into_iter().take(shown).map(line);
-    lines.chain((more > 0).then(|| format!("and {more} more"))).map(|line| cut(&line, width)).collect()
+    let more = (more > 0).then(|| (format!("and {more} more"), String::new()));
+    longest_first.into_iter().take(shown).map(line).chain(more).map(|(what, since)| fitted(&what, &since, width)).collect()
 }
 
-fn line(running: &Running<'_>) -> String {
+/// What is waited for, and for how long.
+fn line(running: &Running<'_>) -> (String, String) {
     let name = bounded(running.name, 100);
-    let Some((wait, waited, limit)) = running.waits else { return format!("{name}: starting") };
+    let Some((wait, waited, limit)) = running.waits else { return (format!("{name}: starting"), String::new()) };
     let what = match wait {
         Wait::Reply(asked) => format!("waiting for the reply to {}", asked.method()),
         Wait::Tools => "its list of tools is empty, waiting for it to fill".to_owned(),
@@ -38,15 +41,27 @@ fn line(running: &Running<'_>) -> String {
         Wait::End(EndedBy::Sigterm) => "SIGTERM was sent, waiting for its end".to_owned(),
         Wait::End(EndedBy::Sigkill) => "SIGKILL was sent, waiting for its end".to_owned(),
     };
-    format!("{name}: {what}, {} s of {} s", waited.as_secs(), (limit.as_secs_f64() * 10.0).round() / 10.0)
+    (format!("{name}: {what}"), format!(", {} s of {} s", waited.as_secs(), (limit.as_secs_f64() * 10.0).round() / 10.0))
 }
 
-/// A line that does not wrap: what is cut is drawn over, what wraps stays behind.
-fn cut(line: &str, width: usize) -> String {
+/// A line that does not wrap: what is cut is drawn over, what wraps stays behind. Where there is little room, what
+/// moves is what is left.
+fn fitted(what: &str, since: &str, width: usize) -> String {
+    let room = width.saturating_sub(1);
+    let wanted = display_width(what) + display_width(since);
+    if wanted <= room {
+        return format!("{what}{since}");
+    }
+    let since = if display_width(since) * 2 <= room { since } else { "" };
+    let what = cut(what, room.saturating_sub(display_width(since) + 1));
+    cut(&format!("{what}…{since}"), room)
+}
+
+/// The beginning of a text, so many columns of it at the most.
+fn cut(text: &str, mut room: usize) -> String {
     let mut out = String::new();
-    let mut room = width.saturating_sub(1);
-    for c in line.chars() {
-        let wide = textwrap::core::display_width(c.encode_utf8(&mut [0; 4]));
+    for c in text.chars() {
+        let wide = display_width(c.encode_utf8(&mut [0; 4]));
         if wide > room {
             break;
         }
@@ -87,7 +102,17 @@ mod tests {
 
     #[test]
     fn no_line_wraps() {
-        let line = &lines(&[waits("日本語日本語", Wait::End(EndedBy::Sigterm), 1)], 20)[0];
-        assert_eq!(line, "日本語日本語: SIGTE");
+        let running = [waits("日本語日本語", Wait::End(EndedBy::Sigterm), 1)];
+        for (width, wanted) in [
+            (80, "日本語日本語: SIGTERM was sent, waiting for its end, 1 s of 30 s"),
+            (40, "日本語日本語: SIGTERM was…, 1 s of 30 s"),
+            (20, "日本語日本語: SIGT…"),
+            (1, ""),
+            (0, ""),
+        ] {
+            let line = &lines(&running, width)[0];
+            assert_eq!(line, wanted);
+            assert!(display_width(line) < width.max(1), "{line}");
+        }
     }
 }

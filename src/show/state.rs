@@ -1,5 +1,6 @@
 //! A server's state in one word and one sentence, the same on every surface.
 
+use super::told::span;
 use crate::judge::{Finding, PEER_HARMED, Report, Severity, Verdict};
 use crate::ledger::{Health, ServerState};
 use crate::words::{Moment, printable};
@@ -26,8 +27,8 @@ pub(super) fn sentence(server: &ServerState, now: Moment) -> Option<String> {
     match server.health(now) {
         Health::NotProbed => Some("not probed yet".to_owned()),
         Health::Stale { .. } => {
-            let age = server.last.as_ref().map_or(0, |(at, _)| now.since(*at).as_secs());
-            Some(format!("the next probe is overdue: the last one ended {age} s ago"))
+            let age = server.last.as_ref().map(|(at, _)| now.since(*at)).unwrap_or_default();
+            Some(format!("the next probe is overdue: the last one ended {} ago", span(age)))
         }
         Health::Known(Verdict::Pass) => None,
         Health::Known(verdict @ (Verdict::Warn | Verdict::Unknown | Verdict::Fail)) => Some(why(server, verdict)),

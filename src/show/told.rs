@@ -2,8 +2,10 @@
 //! finding says, what was seen of the server.
 
 use std::cmp::Reverse;
+use std::time::Duration;
 
 use crate::judge::{Finding, Report, Severity, Verdict};
+use crate::ledger::Unwatched;
 use crate::probe::EndedBy;
 use crate::words::printable;
 
@@ -27,6 +29,11 @@ pub(super) fn problems(report: &Report) -> Vec<&Finding> {
 pub(super) fn finding(finding: &Finding) -> String {
     let times = if finding.times > 1 { format!(" ({} times)", finding.times) } else { String::new() };
     line(&format!("{}{times}: {}", finding.message, finding.evidence))
+}
+
+/// An entry of a file that is not watched: where it stands, and why.
+pub(super) fn unwatched(entry: &Unwatched) -> String {
+    line(&format!("{}:{}:{}: {}", entry.file, entry.line, entry.column, entry.why))
 }
 
 /// Why the server is not simply well, in one line; `None` if it is.
@@ -80,7 +87,9 @@ pub(super) fn seen(report: &Report) -> String {
         parts.push(format!("used {} MiB of memory", rss.div_ceil(1 << 20)));
     }
     if report.spawns > 0 {
-        parts.push(format!("{} and {} in all", counted(report.spawns, "launches"), duration(timings.total_ms)));
+        // Asked in the era that is not its own, a server may end, or be of no use any more.
+        let why = if report.spawns > 1 { " (each era is asked in a fresh one)" } else { "" };
+        parts.push(format!("{}{why} and {} in all", counted(report.spawns, "launches"), duration(timings.total_ms)));
     }
     line(&parts.join("; "))
 }
@@ -104,15 +113,32 @@ pub(super) fn ended(by: EndedBy, ms: Option<f64>) -> String {
 }
 
 /// A number and what it counts, as people write it.
-pub(super) fn counted(count: usize, words: &str) -> String {
+#[must_use]
+pub fn counted(count: usize, words: &str) -> String {
     let words = words.replace('_', " ");
-    let word = if count == 1 { words.strip_suffix("es").filter(|w| w.ends_with("ch")).or_else(|| words.strip_suffix('s')) } else { None };
+    let word = if count == 1 && words == "entries" {
+        Some("entry")
+    } else if count == 1 {
+        words.strip_suffix("es").filter(|w| w.ends_with("ch")).or_else(|| words.strip_suffix('s'))
+    } else {
+        None
+    };
     format!("{count} {}", word.unwrap_or(&words))
 }
 
 /// Milliseconds as people read them.
 pub(super) fn duration(ms: f64) -> String {
     if ms < 1000.0 { format!("{ms:.0} ms") } else { format!("{:.1} s", ms / 1000.0) }
+}
+
+/// A length of time, to its greatest unit.
+pub(super) fn span(duration: Duration) -> String {
+    match duration.as_secs() {
+        s @ 0..120 => format!("{s} s"),
+        s @ 120..7200 => format!("{} min", s / 60),
+        s @ 7200..172_800 => format!("{} h", s / 3600),
+        s => format!("{} days", s / 86400),
+    }
 }
 
 /// `20 servers: 17 pass, 1 warn, 1 unknown, 1 fail`: every verdict that there is, the best first.

@@ -1,7 +1,7 @@
 //! What goes over a server's pipes, line by line, as it goes.
 
-use super::told::{bounded, duration};
-use crate::probe::{Exit, Happening, Taken, Written};
+use super::told::{bounded, counted, duration};
+use crate::probe::{Exit, Happening, Reel, Scene, Taken, Written};
 use crate::words::At;
 
 /// The longest piece that is shown, in characters.
@@ -11,20 +11,33 @@ const MAX_SHOWN: usize = 400;
 /// front where there are several servers.
 #[must_use]
 pub fn line(name: Option<&str>, at: At, happening: &Happening) -> Option<String> {
-    let said = said(happening)?;
+    told(name, at, happening, None)
+}
+
+/// What is kept of a probe, line by line, each with its end.
+#[must_use]
+pub fn of_reel(reel: &Reel) -> String {
+    let line = |scene: &Scene| told(None, scene.at, &scene.happening, scene.whole).map(|line| line + "\n");
+    let left_out = (reel.left_out() > 0).then(|| format!("            … {} left out …\n", counted(reel.left_out(), "lines")));
+    reel.first().filter_map(line).chain(left_out).chain(reel.last().filter_map(line)).collect()
+}
+
+fn told(name: Option<&str>, at: At, happening: &Happening, whole: Option<usize>) -> Option<String> {
+    let said = said(happening, whole)?;
     let name = name.map(|name| format!("{}  ", bounded(name, 100))).unwrap_or_default();
     Some(format!("{:>9.3} s  {name}{said}", at.elapsed().as_secs_f64()))
 }
 
-fn said(happening: &Happening) -> Option<String> {
+/// `whole`: how long the text was, in bytes, where only its beginning is left.
+fn said(happening: &Happening, whole: Option<usize>) -> Option<String> {
     let words = match happening {
         Happening::Launch => "launching",
         Happening::Spawned => return None,
         // Why is in the report.
         Happening::SpawnFailed { .. } => "could not be launched",
-        Happening::Sent(written) => return Some(format!("→ {}", shown(written))),
-        Happening::Stdout(written) => return Some(format!("← {}", shown(written))),
-        Happening::Stderr(written) => return Some(format!("stderr: {}", shown(written))),
+        Happening::Sent(written) => return Some(format!("→ {}", shown(written, whole))),
+        Happening::Stdout(written) => return Some(format!("← {}", shown(written, whole))),
+        Happening::Stderr(written) => return Some(format!("stderr: {}", shown(written, whole))),
         Happening::StdoutClosed => "stdout ended",
         Happening::StdinBroken => "it closed its stdin",
         Happening::Overslept { by_us } => {
@@ -52,14 +65,16 @@ fn said(happening: &Happening) -> Option<String> {
     Some(words.to_owned())
 }
 
-fn shown(written: &Written) -> String {
+fn shown(written: &Written, whole: Option<usize>) -> String {
     match written {
         Written::Text(text) => {
             let text = text.strip_suffix('\n').unwrap_or(text);
-            let more = if text.chars().count() > MAX_SHOWN { format!(" ({} bytes in all)", text.len()) } else { String::new() };
-            format!("{}{more}", bounded(text, MAX_SHOWN))
+            let whole = whole.or_else(|| (text.chars().count() > MAX_SHOWN).then_some(text.len()));
+            let more = whole.map(|bytes| format!(" ({bytes} bytes in all)")).unwrap_or_default();
+            let cut = if whole.is_some() && text.chars().count() <= MAX_SHOWN { "…" } else { "" };
+            format!("{}{cut}{more}", bounded(text, MAX_SHOWN))
         }
-        Written::Hex(hex) => format!("{} (no UTF-8, {} bytes in all)", bounded(hex, MAX_SHOWN), hex.len() / 2),
+        Written::Hex(hex) => format!("{} (no UTF-8, {} bytes in all)", bounded(hex, MAX_SHOWN), whole.unwrap_or(hex.len() / 2)),
     }
 }
 

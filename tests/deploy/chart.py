@@ -51,10 +51,13 @@ def everything(check, folder, binary):
         if name in GRACE:
             check.equal(f"chart, {name}: the grace is the ladder's sum, and room", pods(things)[0]["terminationGracePeriodSeconds"], GRACE[name])
     kube.sabotage(check, rendered["monitoring"], folder)
+    runbooks = [rule["annotations"].get("runbook_url", "https://wiki.example/") for rule in alerts(rendered["everything"])]
+    check("chart, everything: runbooks are where they are served", "\n".join(url for url in runbooks if not url.startswith("https://wiki.example/")))
     refused(check)
     packaged(check, folder)
     dependency(check, folder)
     same(check, rendered, folder)
+    kube.schemas(check, folder)
     copies(check, binary)
 
 
@@ -79,6 +82,10 @@ def chart(check, name, path, number, folder):
 def pods(things):
     """The pods that stdiowatch is in."""
     return [kube.pod_of(thing) for thing in things if thing["kind"] == "Deployment"]
+
+
+def alerts(things):
+    return [rule for thing in things if thing["kind"] == "PrometheusRule" for group in thing["spec"]["groups"] for rule in group["rules"] if "alert" in rule]
 
 
 def configurations(check, name, things, folder, binary):
@@ -162,6 +169,9 @@ def normal(things):
                 # A file's mode may be said or left out; nothing else of a volume.
                 volume.get("configMap", {}).pop("defaultMode", None)
             pod["volumes"] = {volume["name"]: volume for volume in pod["volumes"]}
+        for rule in alerts([thing]):
+            # kustomize adds line breaks, which PromQL does not mind.
+            rule["expr"] = " ".join(rule["expr"].split())
         if thing["kind"] == "ConfigMap":
             thing["data"] = {name: yaml.safe_load(text) for name, text in thing["data"].items()}
         found[f"{thing['kind']} {meta['name']}"] = thing

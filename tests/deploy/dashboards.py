@@ -120,7 +120,8 @@ def mute(board):
         if not panel["description"].endswith("."):
             yield f"{panel['title']}: {panel['description']!r}"
         of_fields = [p["value"] for o in panel["fieldConfig"]["overrides"] for p in o["properties"] if p["id"] == "unit"]
-        if not (panel["fieldConfig"]["defaults"].get("unit") or of_fields or panel["type"] == "heatmap"):
+        without_values = any(t["id"] == "organize" and "Value" in t["options"]["excludeByName"] for t in panel.get("transformations", []))
+        if not (panel["fieldConfig"]["defaults"].get("unit") or of_fields or without_values or panel["type"] == "heatmap"):
             yield f"{panel['title']}: no unit"
 
 

@@ -15,6 +15,7 @@ missing=()
 for tool in podman buildah runc conmon catatonit prometheus; do
     command -v "$tool" >/dev/null || missing+=("$tool")
 done
+command -v openssl >/dev/null || missing+=(openssl)
 command -v prometheus-alertmanager >/dev/null || missing+=(prometheus-alertmanager)
 [[ -x /bin/busybox || -x /usr/bin/busybox ]] || missing+=(busybox-static) # the server's image in pod.py
 if ((${#missing[@]})); then

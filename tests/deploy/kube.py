@@ -10,20 +10,27 @@ from checks import REAL, tool
 
 KUBERNETES = ("1.29", "1.33", "1.37")  # the first with native sidecars, one between, the newest
 OPERATOR = "monitoring.coreos.com/v1"
+SCHEMAS = "schemas"  # the folder of what waits for kubernetes-validate
 BINARY = "/opt/stdiowatch"  # where the sidecar finds it
 
 
 def manifests(check, name, things, folder, elsewhere=()):
-    """Checks `things`, the documents of one rendering; `elsewhere` are objects, as Kind/name, that it may expect."""
-    path = folder / "manifests.yaml"
+    """Checks `things`, the documents of one rendering; `elsewhere` are objects, as Kind/name, that it may expect.
+    `schemas` does the rest, for all at once."""
+    path = folder / SCHEMAS / f"{name.replace(' ', '-').replace(',', '')}.yaml"
+    path.parent.mkdir(exist_ok=True)
     path.write_text(yaml.safe_dump_all([thing for thing in things if thing["apiVersion"] != OPERATOR]))
-    for version in KUBERNETES:
-        tool(check, f"{name}: kubernetes-validate {version}", ["kubernetes-validate", "--strict", "-k", version, path])
     operated = [thing for thing in things if thing["apiVersion"] == OPERATOR]
     if operated:
         check(f"{name}: the operator knows every field of {', '.join(thing['kind'] for thing in operated)}", unknown(operated, folder))
     check(f"{name} is restricted", "\n".join(wrong for thing in things for wrong in unrestricted(thing)))
     check(f"{name} agrees with itself", "\n".join(contradictions(things, set(elsewhere))))
+
+
+def schemas(check, folder):
+    found = sorted((folder / SCHEMAS).glob("*.yaml"))
+    for version in KUBERNETES:
+        tool(check, f"kubernetes-validate {version}, of {len(found)} renderings", ["kubernetes-validate", "--quiet", "--strict", "-k", version, *found])
 
 
 def unknown(things, folder):
@@ -114,8 +121,8 @@ def of_pod(pod):
         if len(set(variables)) < len(variables):
             yield f"{name}: a variable stands there twice: {variables}"
         ports = {port["name"]: port["containerPort"] for port in container.get("ports", [])}
-        probes = [container[kind]["httpGet"] for kind in ("livenessProbe", "readinessProbe", "startupProbe") if kind in container]
-        yield from (f"{name}: no port {probe['port']}" for probe in probes if probe["port"] not in ports)
+        probes = {kind: container[kind]["httpGet"] for kind in ("livenessProbe", "readinessProbe", "startupProbe") if kind in container}
+        yield from (f"{name}: no port {probe['port']}" for probe in probes.values() if probe["port"] not in ports)
         if is_ours(container):
             yield from of_sidecar(pod, container, ports, probes)
     yield from (f"nobody mounts {volume}" for volume in sorted(volumes - mounted))
@@ -124,11 +131,12 @@ def of_pod(pod):
 def of_sidecar(pod, container, ports, probes):
     words = container["command"] + container["args"]
     # /health is about the servers: a kubelet that acts on it restarts what is not broken.
-    if [probe["path"] for probe in probes] != ["/livez", "/readyz"]:
+    right = {"livenessProbe": "/livez", "readinessProbe": "/readyz"}
+    if not probes or any(right.get(kind) != probe["path"] for kind, probe in probes.items()):
         yield "the sidecar's probes have to ask /livez and /readyz, and nothing else"
     if words[words.index("--listen") + 1] not in (f":{port}" for port in ports.values()):
         yield f"the sidecar listens on {words[words.index('--listen') + 1]}, and its ports are {ports}"
-    if ("--web-config" in words) < any(probe["scheme"] == "HTTPS" for probe in probes):
+    if ("--web-config" in words) < any(probe["scheme"] == "HTTPS" for probe in probes.values()):
         yield "the sidecar is asked over TLS, and has none"
     for option in ("--state-dir", "--config", "--web-config"):
         place = words[words.index(option) + 1] if option in words else None
@@ -217,6 +225,12 @@ def sabotage(check, things, folder):
         "another ConfigMap": lambda all, pod, ours: all["ConfigMap"]["metadata"].update(name="x"),
     }.items():
         check(f"noticed: {name}", "" if broken(change) else "it is not")
+    misspelt = copy.deepcopy([thing for thing in things if thing["kind"] == "Deployment"])
+    pod_of(misspelt[0])["terminationGraceSeconds"] = 45
+    path = folder / "misspelt.yaml"
+    path.write_text(yaml.safe_dump_all(misspelt))
+    done = subprocess.run(["kubernetes-validate", "--strict", "-k", KUBERNETES[0], path], capture_output=True, text=True)
+    check("noticed: a field that Kubernetes does not know", "" if "terminationGraceSeconds" in done.stdout + done.stderr and done.returncode else done.stdout + done.stderr + "it is not")
     monitors = [copy.deepcopy(thing) for thing in things if thing["kind"] == "PodMonitor"]
     monitors[0]["spec"]["podMetricsEndpoints"][0]["schema"] = "http"
     check("noticed: a field that the operator does not know", "" if unknown(monitors, folder) else "it is not")

@@ -5,17 +5,17 @@
 
 The image of the server has a shell and a server that can be broken; stdiowatch's has the static BINARY, which is copied
 into the server's as the chart says. Healthy, broken, mended, ended: what /health says, what comes to a webhook, what is left.
-podman has no native sidecars, so that one becomes a plain container; and no kubelet, so the probes of the manifest are asked
-from here. Needs root and what install.sh installs; keeps its images in a folder of its own.
+podman has no kubelet, so the probes of the manifest are asked from here. Needs root and what install.sh installs.
 """
 
+import base64
 import contextlib
 import http.server
 import json
 import os
 import pathlib
-import shutil
 import signal
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -25,31 +25,13 @@ import urllib.error
 import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-import chart
-import kube
 import yaml
-from checks import TOP, Checks, free_port, tool, until
+from checks import TOP, Checks, free_port, start, tool, until
+from podman import DEAF, NOTES, USER, Pod, processes
 
-CONF = """[containers]
-default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]
-init_path = "/usr/bin/catatonit"
-[engine]
-runtime = "runc"
-events_logger = "file"
-cgroup_manager = "cgroupfs"
-"""
-USER = "65532"
-AGENT = 30  # seconds: agent.terminationGraceSeconds
-DEAF = 12  # seconds: what it takes to end the deaf server
 FIRST = 60  # seconds until the pod answers
 TOLD = 60  # seconds from a change in the server to the webhook
-RESIDENT = 16 << 20  # bytes: what values.yaml says stdiowatch itself takes
-
-# Breaks when there is a file: then it prints a banner where only messages may be.
-SERVER = """#!/bin/sh
-if [ -e /data/broken ]; then echo "Notes server, ready."; fi
-exec /bin/sample sample-server sound
-"""
+RESIDENT, CORE = 16 << 20, 0.01  # bytes, and the share of a core: what values.yaml says stdiowatch itself takes
 
 
 def everything(check, folder, binary):
@@ -62,114 +44,15 @@ def everything(check, folder, binary):
             of_manifest(check, pod, base)
             inside(check, pod)
             alerts(check, ends, folder, pod, base)
+            own_use(check, pod)
             ended(check, pod)
+        guarded(check, pod)
 
 
-class Pod:
-    """The pod of the rendered chart, in a store of its own."""
-
-    def __init__(self, check, folder, binary, ends):
-        self.check, self.folder, self.port = check, folder, free_port()
-        (folder / "containers.conf").write_text(CONF)
-        self.env = {**os.environ, "CONTAINERS_CONF": str(folder / "containers.conf")}
-        self.store = ["--root", folder / "store", "--runroot", folder / "run", "--storage-driver", "vfs"]
-        ends.callback(self.remove)
-        self.image("stdiowatch:0.1.0", {"stdiowatch": binary})
-        self.image("notes:1", {"bin/busybox": shutil.which("busybox"), "bin/sample": binary, "bin/notes-server": SERVER})
-        self.manifest = self.render()
-
-    def podman(self, *words, **how):
-        return subprocess.run(["podman", *map(str, [*self.store, "--tmpdir", self.folder / "tmp", *words])], env=self.env, capture_output=True, text=True, **how)
-
-    def image(self, name, files):
-        place = self.folder / "image"
-        for path, content in files.items():
-            (place / path).parent.mkdir(parents=True, exist_ok=True)
-            if isinstance(content, str) and content.startswith("#!"):
-                (place / path).write_text(content)
-            else:
-                shutil.copy(content, place / path)
-            (place / path).chmod(0o755)
-        if (place / "bin/busybox").exists():
-            for applet in ("sh", "sleep", "touch", "rm"):
-                (place / "bin" / applet).symlink_to("busybox")
-        (place / "Containerfile").write_text("FROM scratch\nCOPY . /\n")
-        build = ["buildah", *self.store, "bud", "--isolation", "chroot", "-q", "-t", f"localhost/{name}", place]
-        tool(self.check, f"pod: the image {name} is built", build, env=self.env)
-        shutil.rmtree(place)
-
-    def render(self):
-        """The chart's objects that podman takes, with the native sidecar as a plain container."""
-        image = {"tag": "1", "pullPolicy": "Never", "repository": "localhost/notes"}
-        idle = "trap 'exit 0' TERM; while :; do sleep 1 & wait; done"
-        data = {"name": "data", "mountPath": "/data"}
-        # The second one, which hears neither the end of its input nor SIGTERM, needs all of the grace.
-        servers = {
-            "notes": {"command": "/bin/notes-server", "interval": "1s"},
-            "deaf": {"command": "/bin/sample", "args": ["sample-server", "ignore-sigterm"], "interval": "1s", "shutdown": {"eof": f"{DEAF // 2}s", "term": f"{DEAF // 2}s"}},
-        }
-        values = {
-            "image": {"repository": "localhost/stdiowatch", "pullPolicy": "Never"},
-            "agent": {"image": image, "container": {"command": ["/bin/sh", "-c", idle], "volumeMounts": [data]}},
-            "config": {"servers": servers},
-            "sidecar": {"port": self.port},
-            "extraVolumes": [{"name": "data", "emptyDir": {}}],
-            "extraVolumeMounts": [data],
-        }
-        path = self.folder / "values.yaml"
-        path.write_text(yaml.safe_dump(values))
-        status, out, err = chart.helm("4", "template", "watched", chart.CHART, "-f", path)
-        self.check("pod: the chart is rendered", err if status else "")
-        things = {thing["kind"]: thing for thing in chart.documents(out)}
-        spec = kube.pod_of(things["Deployment"])
-        self.sidecar = next(container for container in spec["initContainers"] if kube.is_ours(container))
-        self.healthcheck = things["Pod"]["spec"]["containers"][0]["args"]
-        # What a native sidecar has of it, once the agent has taken its own.
-        self.grace = spec["terminationGracePeriodSeconds"] - AGENT
-        self.check.equal("pod: the grace is the slowest server's ladder, and room", self.grace, DEAF + 5)
-        # On the host's network podman publishes no port, and will not be told of one.
-        plain = {key: value for key, value in self.sidecar.items() if key not in ("restartPolicy", "ports")}
-        spec["initContainers"].remove(self.sidecar)
-        spec["containers"].append(plain)
-        # podman would start it again, and Kubernetes would not while the pod ends.
-        spec["restartPolicy"] = "Never"
-        meta = {"name": "watched", "labels": things["Deployment"]["spec"]["template"]["metadata"]["labels"]}
-        manifest = self.folder / "pod.yaml"
-        manifest.write_text(yaml.safe_dump_all([things["ConfigMap"], {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}]))
-        return manifest
-
-    def starts(self):
-        # A folder with an image's name would be built, so this runs in one without.
-        made = self.podman("play", "kube", "--network", "host", "--start=false", self.manifest, cwd=self.folder)
-        if not self.check("pod: podman takes the manifest", made.stderr if made.returncode else ""):
-            return False
-        # A kubelet lets everybody write to an emptyDir; podman makes root's volumes of them.
-        for volume in self.podman("volume", "ls", "-q").stdout.split():
-            pathlib.Path(self.podman("volume", "inspect", "-f", "{{.Mountpoint}}", volume).stdout.strip()).chmod(0o777)
-        started = self.podman("pod", "start", "watched")
-        return self.check("pod: it starts", started.stderr if started.returncode else "")
-
-    def logs(self, name="stdiowatch"):
-        done = self.podman("logs", f"watched-{name}")
-        return done.stdout + done.stderr
-
-    def exec(self, *words):
-        return self.podman("exec", "watched-agent", *words)
-
-    def pid(self, name):
-        return int(self.podman("inspect", "-f", "{{.State.Pid}}", f"watched-{name}").stdout or 0)
-
-    def remove(self):
-        self.podman("pod", "rm", "-f", "-t", "0", "watched")
-        self.podman("rm", "-f", "-t", "0", "-a")
-        for mount in [line.split()[1] for line in pathlib.Path("/proc/mounts").read_text().splitlines() if str(self.folder) in line]:
-            subprocess.run(["umount", "-l", mount], capture_output=True)
-
-
-def get(url):
+def get(url, tls=None, **fields):
     """The status and the body of an answer; status 0 if there is none."""
     try:
-        with urllib.request.urlopen(url, timeout=5) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=fields), timeout=5, context=tls) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as answer:
         return answer.code, answer.read().decode()
@@ -177,23 +60,34 @@ def get(url):
         return 0, str(error)
 
 
-def wrong(url, status):
-    got, body = get(url)
+def wrong(url, status, **how):
+    got, body = get(url, **how)
     return "" if got == status else f"{url}: {got} {body}"
 
 
-def of_manifest(check, pod, base):
-    """The probes, as the manifest has them, and /health."""
+def probes(check, pod, name, **how):
+    """The probes, as the manifest has them."""
     for kind in ("readinessProbe", "livenessProbe"):
         asked = pod.sidecar[kind]["httpGet"]
         ports = {port["name"]: port["containerPort"] for port in pod.sidecar["ports"]}
         url = f"{asked['scheme'].lower()}://127.0.0.1:{ports[asked['port']]}{asked['path']}"
-        bad = until(FIRST, lambda: wrong(url, 200))
-        check(f"pod: its {kind} succeeds", bad and f"{bad}\n{pod.logs()}")
-    check("pod: /health is 200", until(FIRST, lambda: wrong(base + "/health", 200)))
+        bad = until(FIRST, lambda: wrong(url, 200, **how))
+        check(f"{name}: its {kind} succeeds", bad and f"{bad}\n{pod.logs()}")
+
+
+def helm_test(check, pod, name, *options):
     words = [word.replace("//watched-stdiowatch:", "//127.0.0.1:") for word in pod.healthcheck]
-    tested = pod.podman("run", "--rm", "--network", "host", "--user", USER, "--read-only", "--cap-drop", "all", "localhost/stdiowatch:0.1.0", "/stdiowatch", *words)
-    check("pod: what `helm test` runs succeeds", tested.stdout + tested.stderr if tested.returncode else "")
+    run = ["run", "--rm", "--network", "host", "--user", USER, "--read-only", "--cap-drop", "all", *options, "localhost/stdiowatch:0.1.0", "/stdiowatch"]
+    tested = pod.podman(*run, *words)
+    check(f"{name}: what `helm test` runs succeeds", tested.stdout + tested.stderr if tested.returncode else "")
+
+
+def of_manifest(check, pod, base):
+    probes(check, pod, "pod")
+    check("pod: /health is 200", until(FIRST, lambda: wrong(base + "/health", 200)))
+    checked = pod.podman("exec", "watched-stdiowatch", "/opt/stdiowatch/stdiowatch", "check", "--config", "/etc/stdiowatch/stdiowatch.yaml", "notes")
+    check("pod: `stdiowatch check` in the sidecar, as docs/kubernetes.md says", checked.stdout + checked.stderr if checked.returncode else "")
+    helm_test(check, pod, "pod")
 
 
 def inside(check, pod):
@@ -207,8 +101,6 @@ def inside(check, pod):
     check("pod: its root is read-only", "" if "ro" in root[5].split(",") else " ".join(root))
     check.equal("pod: it is the copied binary", os.readlink(f"/proc/{pid}/exe"), "/opt/stdiowatch/stdiowatch")
     check("pod: in the server's image", "" if pathlib.Path(f"/proc/{pid}/root/bin/notes-server").exists() else "it is another")
-    resident = int(status["VmHWM"].split()[0]) << 10
-    check(f"pod: stdiowatch itself took {resident / 2**20:.1f} MiB at the most", "" if resident <= RESIDENT else f"more than {RESIDENT >> 20}")
 
 
 # --- alerts -----------------------------------------------------------------------------------------------------------
@@ -225,14 +117,6 @@ class Webhook(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         pass
-
-
-def program(ends, log, *argv):
-    """A program that ends, at the latest, when all ends."""
-    with open(log, "wb") as out:
-        running = subprocess.Popen([str(word) for word in argv], stdin=subprocess.DEVNULL, stdout=out, stderr=out)
-    ends.callback(running.wait)
-    ends.callback(running.kill)
 
 
 def hurried(rules):
@@ -271,8 +155,16 @@ def alerts(check, ends, folder, pod, base):
             "scrape_configs": [{"job_name": "stdiowatch", "static_configs": [{"targets": [base.removeprefix("http://")]}]}],
         },
     )
-    program(ends, folder / "alertmanager.log", "prometheus-alertmanager", f"--config.file={folder / 'alertmanager.yml'}", f"--web.listen-address=127.0.0.1:{manager}", "--cluster.listen-address=", f"--storage.path={folder / 'alertmanager'}")
-    program(ends, folder / "prometheus.log", "prometheus", f"--config.file={folder / 'prometheus.yml'}", f"--web.listen-address=127.0.0.1:{own}", f"--storage.tsdb.path={folder / 'tsdb'}")
+    start(
+        ends,
+        folder / "alertmanager.log",
+        ["prometheus-alertmanager", f"--config.file={folder / 'alertmanager.yml'}", f"--web.listen-address=127.0.0.1:{manager}", "--cluster.listen-address=", f"--storage.path={folder / 'alertmanager'}"],
+    )
+    start(
+        ends,
+        folder / "prometheus.log",
+        ["prometheus", f"--config.file={folder / 'prometheus.yml'}", f"--web.listen-address=127.0.0.1:{own}", f"--storage.tsdb.path={folder / 'tsdb'}"],
+    )
     up = f"http://127.0.0.1:{own}/api/v1/query?query=stdiowatch_up%7Bserver%3D%22notes%22%7D%20%3D%3D%201"
     check("pod: Prometheus sees the server up", until(TOLD, lambda: "" if '"notes"' in get(up)[1] else get(up)[1]))
     down = ("StdiowatchServerDown", "notes")
@@ -291,14 +183,20 @@ def alerts(check, ends, folder, pod, base):
 # --- the end ----------------------------------------------------------------------------------------------------------
 
 
-def processes(namespace):
-    """What runs in a pid namespace: pids and command lines."""
-    found = {}
-    for entry in pathlib.Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if os.readlink(entry / "ns/pid") == namespace:
-                found[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-    return found
+def own_use(check, pod):
+    """What stdiowatch itself took, its guard included, against what values.yaml says."""
+    resident = cpu = 0
+    pid = pod.pid("stdiowatch")
+    for other, line in processes(os.readlink(f"/proc/{pid}/ns/pid")).items():
+        if line.startswith("/opt/stdiowatch/stdiowatch") or other == pid:
+            process = pathlib.Path(f"/proc/{other}")
+            resident += int(next(line.split()[1] for line in (process / "status").read_text().splitlines() if line.startswith("VmHWM"))) << 10
+            times = (process / "stat").read_text().rpartition(")")[2].split()
+            cpu += (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK")
+    began = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
+    lived = float(pathlib.Path("/proc/uptime").read_text().split()[0]) - began
+    check(f"pod: stdiowatch itself took {resident / 2**20:.1f} MiB at the most", "" if resident <= RESIDENT else f"more than {RESIDENT >> 20}")
+    check(f"pod: and {1000 * cpu / lived:.1f}m of a core, over {lived:.0f} s", "" if cpu / lived <= CORE else f"more than {1000 * CORE:.0f}m")
 
 
 def ended(check, pod):
@@ -322,6 +220,38 @@ def ended(check, pod):
     check.equal("pod: SIGTERM ends the sidecar with status 0", waited.stdout.strip(), "0")
     check(f"pod: within {pod.grace} s, its part of the grace, of which the ladder took {took:.1f}", "" if DEAF - 2 < took < pod.grace else pod.logs())
     check("pod: nothing of it is left", until(2, lambda: "\n".join(processes(namespace).values())))
+
+
+# --- TLS and a password -----------------------------------------------------------------------------------------------
+
+WEB = """tls_server_config: {cert_file: server.crt, key_file: server.key}
+basic_auth_users: {monitor: "%s"}
+auth_excluded_paths: [/livez, /readyz]
+"""
+HASH = "$2b$04$6sj9Wi3x4KE8bTPbXobdRu0jw3aXXTleovKR3RE5vGal2.3LumtEm"  # of `secret`
+
+
+def guarded(check, pod):
+    """A pod with webConfig: the kubelet's probes need no password and get one nowhere; everything else does."""
+    name, files = "pod with webConfig", pod.folder / "web"
+    files.mkdir()
+    names = "subjectAltName=DNS:watched-stdiowatch,IP:127.0.0.1"
+    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", files / "server.key"]
+    tool(check, f"{name}: a certificate", ["openssl", "req", "-x509", *key, "-out", files / "server.crt", "-days", "2", "-subj", "/CN=watched", "-addext", names, "-addext", "basicConstraints=critical,CA:FALSE"])
+    (files / "web-config.yml").write_text(WEB % HASH)
+    pod.podman("pod", "rm", "-f", "-t", "0", "watched")
+    web = {"existingSecret": "web", "tls": True, "caKey": "server.crt"}
+    pod.manifest = pod.render({"config": {"servers": {"notes": NOTES}}, "webConfig": web}, {"web": {path.name: path.read_text() for path in files.iterdir()}})
+    if not pod.starts():
+        return
+    tls = ssl.create_default_context(cafile=files / "server.crt")
+    base = f"https://127.0.0.1:{pod.port}"
+    probes(check, pod, name, tls=tls)
+    check(f"{name}: /health and /metrics are 401 without", "\n".join(wrong(base + path, 401, tls=tls) for path in ("/health", "/metrics")).strip())
+    known = "Basic " + base64.b64encode(b"monitor:secret").decode()
+    check(f"{name}: /health is 200 with it", wrong(base + "/health", 200, tls=tls, authorization=known))
+    check(f"{name}: nothing is said without TLS", "" if get(base.replace("https", "http") + "/livez")[0] != 200 else "it is")
+    helm_test(check, pod, name, "-v", f"{files}:/etc/stdiowatch-ca:ro")
 
 
 def main():

@@ -2,9 +2,10 @@
 """Checks deploy/ and dashboards/ by machine: run.py [OUT], where OUT keeps the static binary.
 
 Prometheus rules, Grafana dashboards, systemd units and the Dockerfile against their own tools; the static binary, built
-from what the Dockerfile copies, where there is nothing else; the Helm chart and the kustomize folder (chart.py), and a pod
-of the rendered chart (pod.py). Needs root and tests/real/install.sh; install.sh, which it calls, installs the rest. Whether
-rules and dashboards mean something on a live sidecar is for tests/real/monitoring.py.
+from what the Dockerfile copies, where there is nothing else; the image, and what deploy/compose sets up (compose.py); the
+Helm chart and the kustomize folder (chart.py), and a pod of the rendered chart (pod.py). Needs root and
+tests/real/install.sh; install.sh, which it calls, installs the rest. Whether rules and dashboards mean something on a live
+sidecar is for tests/real/monitoring.py; the units run in systemd.py.
 """
 
 import pathlib
@@ -14,6 +15,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import chart
+import compose
 import dashboards
 import image
 import pod
@@ -33,10 +35,12 @@ def main():
         rules.check_all(check, folder)
         dashboards.check_all(check, folder)
         unit.unit(check, folder)
-        binary = image.dockerfile(check, folder, pathlib.Path(sys.argv[1]) if sys.argv[1:] else folder / "static")
+        binary = image.dockerfile(check, folder, pathlib.Path(sys.argv[1]).resolve() if sys.argv[1:] else folder / "static")
         if binary:
             for proc in (False, True):
                 image.run_in_root(check, binary, folder, proc)
+            image.built(check, binary, folder)
+            compose.everything(check, folder, binary)
             chart.everything(check, folder, binary)
             pod.everything(check, folder, binary)
     return check.end()

@@ -4,10 +4,14 @@ from common import DEPLOY, tool
 
 
 def unit(check, folder):
-    for path in sorted((DEPLOY / "systemd").glob("*.service")):
-        # systemd-analyze wants the program to be there.
-        copy = folder / path.name
-        copy.write_text(path.read_text().replace("/usr/local/bin/stdiowatch", "/bin/true"))
+    units = sorted((DEPLOY / "systemd").iterdir())
+    # systemd-analyze wants the program to be there, and a socket its service beside it.
+    place = folder / "systemd"
+    place.mkdir()
+    for path in units:
+        (place / path.name).write_text(path.read_text().replace("/usr/local/bin/stdiowatch", "/bin/true"))
+    for path in units:
         # It ends with 0 even where it does not know a key, but then it says so.
-        tool(check, f"{path.name}: systemd-analyze verify", ["systemd-analyze", "verify", copy], silent=True)
-        tool(check, f"{path.name}: exposure under 2.0", ["systemd-analyze", "security", "--offline=true", "--threshold=20", "--no-pager", copy])
+        tool(check, f"{path.name}: systemd-analyze verify", ["systemd-analyze", "verify", f"./{path.name}"], silent=True, cwd=place)
+        if path.suffix == ".service":
+            tool(check, f"{path.name}: exposure under 2.0", ["systemd-analyze", "security", "--offline=true", "--threshold=20", "--no-pager", f"./{path.name}"], cwd=place)

@@ -7,10 +7,10 @@ use stdiowatch::judge::{
     Against, ChangeClass, Changed, Drift, DriftStatus, Finding, Given, IoSeen, Lists, Reason, Reference, Report, Rules, Schema, ServerIdentity,
     Severity, Shutdown, Source, Timings, UsageSeen, Verdict, judge,
 };
-use stdiowatch::ledger::{Fact, ServerState, Terms};
-use stdiowatch::probe::{EndedBy, Observation, Peers, Phase};
+use stdiowatch::ledger::{Fact, ServerState, Terms, Unwatched};
+use stdiowatch::probe::{Effect, EndedBy, Exit, Input, Observation, Peers, Phase, Reel, Tape};
 use stdiowatch::protocol::Era;
-use stdiowatch::words::{Digest, Moment, ServerName};
+use stdiowatch::words::{At, Digest, Moment, ServerName};
 
 const INTERVAL: Duration = Duration::from_secs(60);
 
@@ -50,6 +50,26 @@ pub(crate) fn servers(count: usize, now: Moment) -> Vec<ServerState> {
     };
     let name = |n: usize| if n < NAMES.len() { NAMES[n].to_owned() } else { format!("{}-{n:03}", NAMES[n % NAMES.len()]) };
     (0..count).map(|n| if kind(n) == Kind::Hostile { server(HOSTILE_NAME, Kind::Hostile, now) } else { server(&name(n), kind(n), now) }).collect()
+}
+
+/// What is wrong with a configuration that is not used.
+pub(crate) const REFUSED: &str = "/etc/stdiowatch/servers.yaml:12:5: unknown key \"intervall\" in a server; did you mean `interval`?\n\
+                                  /etc/stdiowatch/servers.yaml:19:3: \"a/b\": a server name may not contain '/'";
+
+/// Entries that are not watched.
+pub(crate) fn unwatched() -> Vec<Unwatched> {
+    let entry = |name: &str, line, why: &str, broken| Unwatched {
+        name: name.to_owned(),
+        file: "/home/ada/.cursor/mcp.json".to_owned(),
+        line,
+        column: 5,
+        why: why.to_owned(),
+        broken,
+    };
+    vec![
+        entry("linear", 9, "it is remote (sse), and only servers on stdio can be watched", false),
+        entry(HOSTILE_NAME, 14, "the environment variable SLACK_TOKEN is not set, and it has no default as in ${NAME:-default}", true),
+    ]
 }
 
 /// A server of this kind, watched for an hour or so.
@@ -153,7 +173,25 @@ pub(crate) fn apply(state: &mut ServerState, kind: Kind, n: u64, of: u64, seed: 
         findings,
         ..report
     };
-    state.apply(Fact { report: Arc::new(report), at, listed: None });
+    state.apply(Fact { report: Arc::new(report), at, listed: None, reel: (!verdict.is_up()).then(|| Arc::new(reel(hostile))) });
+}
+
+/// How a probe went that was not well.
+fn reel(hostile: bool) -> Reel {
+    let mut tape = Tape::new(Arc::default()).with_reel(true);
+    let ms = |ms| At::after(Duration::from_millis(ms));
+    let asked = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{},\
+                 \"clientInfo\":{\"name\":\"stdiowatch\",\"version\":\"0\"}}}\n";
+    let banner = if hostile { HOSTILE_TEXT } else { "secret-transcript: Server mode: STDIO\n" };
+    tape.effect(ms(0), &Effect::Spawn);
+    tape.effect(ms(2), &Effect::Write(asked.as_bytes().to_vec()));
+    tape.input(ms(3), &Input::Stdout(banner.as_bytes()));
+    tape.input(ms(212), &Input::Stderr(b"listening\nready\n"));
+    tape.input(ms(260), &Input::Stdout(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\":\"2025-11-25\"}}\n"));
+    tape.effect(ms(262), &Effect::CloseStdin);
+    tape.effect(ms(5263), &Effect::Terminate);
+    tape.input(ms(5270), &Input::Exited(Exit::Signal(15)));
+    tape.take_reel().unwrap()
 }
 
 fn finding(code: &'static str, severity: Severity, phase: Phase, message: &str) -> Finding {

@@ -37,6 +37,8 @@ command -v monit >/dev/null || missing+=(monit)
 command -v zabbix_agent2 >/dev/null || missing+=(zabbix-agent2)
 [[ -x /usr/lib/nagios/plugins/check_http ]] || missing+=(monitoring-plugins-basic)
 command -v prometheus-blackbox-exporter >/dev/null || missing+=(prometheus-blackbox-exporter)
+command -v curl >/dev/null || missing+=(curl ca-certificates) # for access.py
+command -v openssl >/dev/null || missing+=(openssl)
 command -v chromium >/dev/null || missing+=(chromium) # for page.py
 command -v systemd-analyze >/dev/null || missing+=(systemd)
 for tool in podman buildah runc conmon catatonit; do # for containers.py

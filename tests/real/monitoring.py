@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Holds a stdiowatch binary against real monitoring: monitoring.py BINARY.
 
-Watches the demo's servers with promtool, the strict OpenMetrics parser of prometheus-client, and a real Prometheus with the
-rules and the dashboards of this repository. Then SIGTERM: exit status 0, and no server left. Needs install.sh.
+Watches the demo's servers with promtool, the strict OpenMetrics parser of prometheus-client, and a real Prometheus and a
+real VictoriaMetrics with the rules and the dashboards of this repository. Then SIGTERM: exit status 0, and no server left.
+Needs install.sh.
 """
 
 import contextlib
@@ -21,24 +22,34 @@ import urllib.parse
 import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import dashboards_live
 from checks import TOP, Checks, free_port, start, until
 
 FIRST_ROUND = 60  # seconds until every server of the demo was probed
 DATA = 90  # seconds until every query has data: two probes of each server
+ALERTS = 60  # seconds until alerts that take three probes see them: a few more of the demo's
 GRACE = 10  # seconds from SIGTERM to the end: the demo's graces, and room
 LEFT = 1  # seconds for what outlives the exit
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 OPEN_METRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+# A second sidecar, with what the demo does not have: an objective that nothing can meet.
+SECOND = """
+listen: 127.0.0.1:{port}
+defaults: {{interval: 5s, timeouts: {{startup: 5s, request: 2s}}, objectives: {{startup: 1ms}}}}
+servers:
+  changing: {{command: "{binary}", args: [sample-server, drift]}}
+  failing: {{command: "{binary}", args: [sample-server, banner]}}
+"""
 PROMETHEUS = "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
 
 
 def main():
     binary = pathlib.Path(sys.argv[1]).resolve()
     check = Checks()
-    missing = [tool for tool in ("promtool", "prometheus") if not shutil.which(tool)]
+    missing = [tool for tool in ("promtool", "prometheus", "victoria-metrics", "vmalert") if not shutil.which(tool)]
     if missing:
-        sys.exit(f"not installed: {' '.join(missing)} (Debian's package prometheus)")
+        sys.exit(f"not installed: {' '.join(missing)} (tests/real/install.sh does it)")
     with tempfile.TemporaryDirectory(prefix="stdiowatch-") as folder, contextlib.ExitStack() as ends:
         folder, port = pathlib.Path(folder), free_port()
         # Its servers inherit HOME, so this is how they are told from all else that runs here.
@@ -50,7 +61,16 @@ def main():
             return check.end()
 
         metrics(check, base)
-        prometheus(check, ends, folder, port)
+        second = free_port()
+        (folder / "second.yaml").write_text(SECOND.format(port=second, binary=binary))
+        other = start(ends, folder / "second.log", [binary, "serve", "--config", folder / "second.yaml"], env={**home, "HOME": str(folder / "second")})
+        if not check("a second stdiowatch serves", until(10, lambda: wrong_status(f"http://127.0.0.1:{second}/livez", 200))):
+            print((folder / "second.log").read_text()[-2000:])
+        results = prometheus(check, ends, folder, port, second)
+        other.send_signal(signal.SIGTERM)
+        absent = f'ALERTS{{alertname="StdiowatchSidecarAbsent", instance="127.0.0.1:{second}"}}'
+        check("rules: StdiowatchSidecarAbsent has begun for one that has ended", until(30, lambda: "" if results(absent) else "it has not"))
+        check.equal("rules: and for no other", [s["metric"]["instance"] for s in results('ALERTS{alertname="StdiowatchSidecarAbsent"}')], [f"127.0.0.1:{second}"])
         on_demand(check, ends, folder, port)
 
         check("a probe is running", until(30, lambda: "" if in_flight(base) else "none in 30 s"))
@@ -123,30 +143,39 @@ def metrics(check, base):
 # --- Prometheus -------------------------------------------------------------------------------------------------------
 
 
-def prometheus(check, ends, folder, port):
-    config, own = folder / "prometheus.yml", free_port()
-    config.write_text(
-        json.dumps(
-            {
-                "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
-                "rule_files": [str(TOP / "deploy/prometheus/rules.yaml")],
-                "scrape_configs": [{"job_name": "stdiowatch", "static_configs": [{"targets": [f"127.0.0.1:{port}"]}]}],
-            }
-        )
-    )
-    begin = time.monotonic()
-    start(
-        ends,
-        folder / "prometheus.log",
-        ["prometheus", f"--config.file={config}", f"--web.listen-address=127.0.0.1:{own}", f"--storage.tsdb.path={folder / 'tsdb'}"],
-    )
+def asked(port):
+    """How to ask what has Prometheus' HTTP API."""
 
     def api(path, **query):
-        body = get(f"http://127.0.0.1:{own}/api/v1/{path}?{urllib.parse.urlencode(query)}")[2]
+        body = get(f"http://127.0.0.1:{port}/api/v1/{path}?{urllib.parse.urlencode(query)}")[2]
         try:
             return json.loads(body)
         except ValueError:
             return {"status": "error", "error": body}
+
+    return api
+
+
+def engines(ends, folder, targets):
+    """Prometheus with the rules, and VictoriaMetrics with vmalert, which has them; how to ask each of the three."""
+    rules, config, ports = TOP / "deploy/prometheus/rules.yaml", folder / "prometheus.yml", [free_port() for _ in range(3)]
+    jobs = {"global": {"scrape_interval": "1s", "evaluation_interval": "1s"}, "scrape_configs": [{"job_name": "stdiowatch", "static_configs": [{"targets": targets}]}]}
+    (folder / "scrape.yml").write_text(json.dumps({**jobs, "global": {"scrape_interval": "1s"}}))
+    config.write_text(json.dumps({**jobs, "rule_files": [str(rules)]}))
+    first, second, third = (f"127.0.0.1:{port}" for port in ports)
+    start(ends, folder / "prometheus.log", ["prometheus", f"--config.file={config}", f"--web.listen-address={first}", f"--storage.tsdb.path={folder / 'tsdb'}"])
+    victoria = ["-search.latencyOffset=1s", "-search.disableCache", f"-promscrape.config={folder / 'scrape.yml'}", f"-storageDataPath={folder / 'victoria'}"]
+    start(ends, folder / "victoria.log", ["victoria-metrics", f"-httpListenAddr={second}", *victoria])
+    until(10, lambda: wrong_status(f"http://{second}/health", 200))
+    vmalert = [f"-rule={rules}", f"-datasource.url=http://{second}", f"-remoteWrite.url=http://{second}", "-notifier.url=http://127.0.0.1:9", "-evaluationInterval=1s"]
+    start(ends, folder / "vmalert.log", ["vmalert", f"-httpListenAddr={third}", *vmalert])
+    return [asked(port) for port in ports]
+
+
+def prometheus(check, ends, folder, port, second):
+    """Rules and dashboards, live; returns how to ask further."""
+    begin = time.monotonic()
+    api, victoria, vmalert = engines(ends, folder, [f"127.0.0.1:{port}", f"127.0.0.1:{second}"])
 
     def results(query):
         return api("query", query=query).get("data", {}).get("result", [])
@@ -155,8 +184,11 @@ def prometheus(check, ends, folder, port):
         got = [series["value"][1] for series in results(query)]
         return "" if got == [wanted] else f"{query}: {got}"
 
+    first = f'instance="127.0.0.1:{port}"'
     for query, wanted in [
-        ('up{job="stdiowatch"}', "1"),
+        (f'up{{job="stdiowatch", {first}}}', "1"),
+        (f"instance:stdiowatch_sidecar:known{{{first}}}", "1"),
+        ('stdiowatch_phase_objective_seconds{server="changing", phase="startup"}', "0.001"),
         ('stdiowatch_up{server="sound"}', "1"),
         ('stdiowatch_up{server="banner"}', "0"),
         ('stdiowatch_verdict{server="banner", verdict="fail"}', "1"),
@@ -167,11 +199,26 @@ def prometheus(check, ends, folder, port):
     down = 'ALERTS{alertname="StdiowatchServerDown"}'
     check("rules: StdiowatchServerDown has begun for banner", until(30, lambda: "" if results(down[:-1] + ', server="banner"}') else "it has not"))
     check.equal("rules: and for no sound server", [s["metric"]["server"] for s in results(down) if s["metric"]["server"].startswith("sound")], [])
-    rules = [rule for group in api("rules").get("data", {}).get("groups", []) for rule in group["rules"]]
-    check("rules: every one is evaluated", "\n".join(f"{r['name']}: {r.get('lastError')}" for r in rules if r["health"] != "ok") or ("" if rules else "there is none"))
+    check("rules: every one is evaluated", "\n".join(errors(api)))
 
-    for path in sorted((TOP / "dashboards").glob("*.json")):
-        dashboard(check, api, path, begin + DATA)
+    dashboards_live.check_all(check, api, begin + DATA, f"127.0.0.1:{second}", ["changing", "failing"])
+    # And with another engine.
+    dashboards_live.check_all(check, victoria, begin + DATA, f"127.0.0.1:{second}", ["changing", "failing"], "VictoriaMetrics: ")
+    check("vmalert: StdiowatchServerDown has begun for banner", until(30, lambda: "" if "'banner'" in str(victoria("query", query=down)) else "it has not"))
+    check("vmalert: every rule is evaluated", "\n".join(errors(vmalert)))
+    # These do not wait: what makes them true is counted already.
+    for alert, server in [("ForcedKills", "ignore-eof"), ("ForcedKills", "ignore-sigterm"), ("Leftovers", "helper"), ("ObjectiveBurnFast", "changing")]:
+        seen = f'ALERTS{{alertname="Stdiowatch{alert}", server="{server}"}}'
+        check(f"rules: Stdiowatch{alert} tells of {server}", until(ALERTS, lambda: "" if results(seen) else "it does not"))
+    return results
+
+
+def errors(api):
+    """What evaluating the rules came to, if not to something, and if there are any."""
+    rules = [rule for group in api("rules").get("data", {}).get("groups", []) for rule in group["rules"]]
+    yield from (f"{rule['name']}: {rule.get('health')} {rule.get('lastError')}" for rule in rules if rule.get("health") != "ok" or rule.get("lastError"))
+    if not rules:
+        yield "there is none"
 
 
 def on_demand(check, ends, folder, port):
@@ -208,34 +255,6 @@ def on_demand(check, ends, folder, port):
         ('up{instance="nobody"}', "0"),
     ]:
         check(f"Prometheus, on demand: {query} is {wanted}", until(30, lambda: wrong_value(query, wanted)))
-
-
-def dashboard(check, api, path, deadline):
-    """Every query of a dashboard has data, with every label that its legend names."""
-    board = json.loads(path.read_text())
-    variables = {"__rate_interval": "1m", "__interval": "15s", "__range": "5m", "datasource": "prometheus"}
-    for variable in board["templating"]["list"]:
-        if variable["type"] == "query":
-            metric, label = re.fullmatch(r"label_values\((\w+), (\w+)\)", variable["query"]["query"]).groups()
-            values = api(f"label/{label}/values", **{"match[]": metric}).get("data")
-            check(f"{path.name}: ${variable['name']} has values", "" if values else "it has none")
-            variables[variable["name"]] = "|".join(map(re.escape, values or ["none"]))
-
-    def wrong(expr, legend):
-        answer = api("query", query=expr)
-        found = answer.get("data", {}).get("result")
-        if not found:
-            return f"{expr}\n{answer.get('error', 'no data')}"
-        if all(series["value"][1] == "NaN" for series in found):
-            return f"{expr}\nnothing but NaN"
-        lacking = {label for label in re.findall(r"\{\{(\w+)\}\}", legend) for series in found if label not in series["metric"]}
-        return f"{expr}\nthe legend's {lacking} is missing" if lacking else ""
-
-    for panel in board["panels"]:
-        for target in panel.get("targets", []):
-            expr = re.sub(r"\$\{?(\w+)\}?", lambda name: variables[name[1]].replace("\\", "\\\\"), target["expr"])
-            name = f"{path.name}: {panel['title']} ({target['legendFormat']})"
-            check(name, until(deadline - time.monotonic(), lambda: wrong(expr, target["legendFormat"])))
 
 
 if __name__ == "__main__":

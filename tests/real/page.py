@@ -52,7 +52,8 @@ def main():
             looks(check, browser, axe, galleries[12], path, "twelve", "light", 320, script=False)
         for count in (1, 200):
             looks(check, browser, axe, galleries[count], "", f"{count} in all", "light", 1280)
-        small(check, browser, galleries[12])
+        small(check, browser, galleries[12], "twelve servers")
+        small(check, browser, private + "servers/search", "a server with its transcript")
         live(check, browser, galleries[12])
         filtered(check, browser, galleries[200])
         keyboard(check, browser, galleries[12])
@@ -123,7 +124,7 @@ def looks(check, browser, axe, base, path, name, scheme, width, script=True):
         check(f"the console is empty: {what}", "\n".join(said))
 
 
-def small(check, browser, base):
+def small(check, browser, base, what):
     sizes = []
     context = browser.new_context()
     page = context.new_page()
@@ -131,7 +132,7 @@ def small(check, browser, base):
     page.goto(base, wait_until="load")
     page.wait_for_timeout(300)
     context.close()
-    check("twelve servers take under 100 KiB in all", "" if 0 < sum(sizes) < SMALL else f"{sum(sizes)} bytes: {sizes}")
+    check(f"{what}: under 100 KiB in all", "" if 0 < sum(sizes) < SMALL else f"{sum(sizes)} bytes: {sizes}")
     print(f"      {sum(sizes)} bytes in {len(sizes)} answers")
 
 
@@ -186,6 +187,7 @@ def shoot(browser, galleries, private, folder):
         ("failing", galleries[12], "servers/search", "light", 1280),
         ("failing-dark-narrow", galleries[12], "servers/search", "dark", 320),
         ("failing-private", private, "servers/search", "light", 1280),
+        ("12-private", private, "", "light", 1280),
         ("drift", galleries[12], "servers/browser", "light", 1280),
         ("recovered", galleries[12], "servers/calendar", "dark", 1280),
     ]:

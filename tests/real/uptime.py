@@ -21,6 +21,7 @@ from uptime_clients import HEALTH, REQUESTS, raw
 
 TOOLS = ("prometheus-blackbox-exporter", "haproxy", "monit", "zabbix_agent2", "/usr/lib/nagios/plugins/check_http")
 SEEN = 40  # seconds until a monitor sees what is: the back-off of a failing server included
+STAYS = 2  # seconds for which it has to stay so: what was true before, or is not known yet, would not
 LIVES = {"kubelet, /livez", "HAProxy, options"}  # these ask for stdiowatch only
 OVERDUE = 12  # seconds: an interval and a half, what a probe may take, and 5
 SERVER = 'case $(cat "$MODE") in sound) exec "$STDIOWATCH" sample-server sound;; fails) exit 3;; *) exec "$STDIOWATCH" sample-server mute;; esac'
@@ -75,9 +76,18 @@ def main():
 def matrix(check, state, clients, wanted, alive):
     """Every monitor sees it, within its time: `wanted` of the server, `alive` of stdiowatch."""
 
-    def wrong(name):
-        right = alive if name in LIVES else wanted
-        return until(SEEN, lambda: "" if (seen := clients[name]()) == right else f"it says {seen}, wanted {right}")
+    def wrong(name, stays=STAYS):
+        right, since = alive if name in LIVES else wanted, None
+
+        def unsettled():
+            nonlocal since
+            if (seen := clients[name]()) != right:
+                since = None
+                return f"it says {seen}, wanted {right}"
+            since = since or time.monotonic()
+            return "" if time.monotonic() >= since + stays else "it does not stay so"
+
+        return until(SEEN, unsettled)
 
     with concurrent.futures.ThreadPoolExecutor(len(clients)) as pool:
         about_servers = {name: pool.submit(wrong, name) for name in clients if name not in LIVES}
@@ -85,7 +95,7 @@ def matrix(check, state, clients, wanted, alive):
             check(f"{state}: {name} sees it", answer.result())
         # These have not changed their minds once all others have.
         for name in sorted(LIVES):
-            check(f"{state}: {name} sees stdiowatch {alive}", wrong(name))
+            check(f"{state}: {name} sees stdiowatch {alive}", wrong(name, 0))
 
 
 def answers(check, port, status, word):

@@ -9,6 +9,7 @@ use std::path::Path;
 use super::env_file;
 use super::ground::Ground;
 use super::groups::Form;
+use crate::config::similar::similar;
 use crate::config::tree::{Node, Value};
 use crate::words::printable;
 
@@ -199,6 +200,11 @@ impl Filler<'_> {
         let name: String = id.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect();
         let name = format!("{INPUT_PREFIX}{name}");
         (self.env)(&name).ok_or_else(|| {
+            if self.form == Form::VsCode && self.inputs.iter().all(|input| id_of(input) != Some(id)) {
+                let meant = similar(id, self.inputs.iter().filter_map(id_of));
+                let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {:?}?", printable(meant, 60)));
+                return Gap::broken(format!("it asks for the input {:?}, which `inputs` does not have{meant}", printable(id, 60)));
+            }
             let about = self.inputs.iter().find_map(|input| description(input, id));
             let about = about.map_or_else(String::new, |about| format!(" ({})", printable(about, 120)));
             let why = format!("it asks for the input {:?}{about}: give it as the environment variable {}", printable(id, 60), printable(&name, 100));
@@ -207,16 +213,23 @@ impl Filler<'_> {
     }
 }
 
+/// The id of an input.
+fn id_of(input: &Node) -> Option<&str> {
+    member_of(input, "id")
+}
+
 /// What `input` says of itself, if it is the one with this id.
 fn description<'a>(input: &'a Node, id: &str) -> Option<&'a str> {
+    member_of(input, "description").filter(|_| id_of(input) == Some(id))
+}
+
+/// A text in an input; the last one of this name, as clients take it.
+fn member_of<'a>(input: &'a Node, key: &str) -> Option<&'a str> {
     let Value::Map(members) = &input.value else { return None };
-    let text = |key: &str| {
-        members.iter().rev().find(|member| member.key == key).and_then(|member| match &member.value.value {
-            Value::Text(text) => Some(text.as_str()),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::List(_) | Value::Map(_) => None,
-        })
-    };
-    text("description").filter(|_| text("id") == Some(id))
+    members.iter().rev().find(|member| member.key == key).and_then(|member| match &member.value.value {
+        Value::Text(text) => Some(text.as_str()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::List(_) | Value::Map(_) => None,
+    })
 }
 
 fn bounded(text: String) -> Result<String, Gap> {

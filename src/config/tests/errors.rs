@@ -81,6 +81,20 @@ const FILES: &[(&str, &str)] = &[
         "servers: {a: {command: \"C:\\dir\"}}\n",
         "1:24: not YAML: while parsing a quoted scalar, found unknown escape character; in double quotes a backslash is written twice",
     ),
+    (
+        "interval: 60s\nservers: {a: {command: x}}\n",
+        "1:1: unknown key \"interval\" in a configuration; `interval` belongs under `defaults`, for all servers, or below a server's name in `servers`",
+    ),
+    ("args: [a]\nservers: {a: {command: x}}\n", "1:1: unknown key \"args\" in a configuration; `args` belongs below a server's name in `servers`"),
+    ("a: {command: x}\nservers: {b: {command: x}}\n", "1:1: unknown key \"a\" in a configuration; a server stands below `servers`, indented"),
+    (
+        "servers:\n  a: {command: x}\n  args: [y]\n  env: {K: v}\n",
+        "3:3: `servers.args` is a list; `args` is a key of a server: indent it below the server's name\n4:3: `servers.env` is a mapping; `env` is a key of a server: indent it below the server's name",
+    ),
+    (
+        "servers:\n  a:\n    command: x\n   args: [y]\n",
+        "4:4: not YAML: while parsing a block mapping, did not find expected key; keys of one mapping stand right below each other: this line may be indented by too much or too little",
+    ),
     // Everything at once, in the order of the places.
     (
         "listen: x\nservers:\n  a:\n    comand: x\n    interval: 5\n  b/c: {}\n  d: {command: y, era: old}\n",
@@ -91,6 +105,7 @@ const FILES: &[(&str, &str)] = &[
 /// Keys of one server, which begin at 4:5, and what is said of them.
 const SERVERS: &[(&str, &str)] = &[
     ("intervall: 60s", "4:5: unknown key \"intervall\" in a server; did you mean `interval`?"),
+    ("enviroment: {A: b}", "4:5: unknown key \"enviroment\" in a server; here it is `env`"),
     ("envMode: sdk", "4:5: unknown key \"envMode\" in a server; did you mean `env_mode`?"),
     (
         "url: https://example.com/mcp",

@@ -12,14 +12,14 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "timeout.silent",
         severity: Fail,
-        about: "No complete line came after a request, within its time.",
+        about: "No complete line came after a request, within its time. A client waits as long as it was told to, 60 s for each request in the TypeScript SDK, and then shows the server as failed.",
         mend: "If the server is only slow (a download, a network call before it answers), raise --startup-timeout, or --request-timeout for what comes after the handshake. If it never answers: is its output buffered and not flushed, is its stdin handed on by every wrapper, does it speak stdio at all?",
         run: |case| timeout(case, |t| t.limit == Limit::Phase && t.lines == 0),
     },
     Check {
         code: "timeout.noise",
         severity: Fail,
-        about: "Lines came after a request, but no reply to it, within its time.",
+        about: "Lines came after a request, but no reply to it, within its time. A client waits for the reply as if nothing had come, and gives up.",
         mend: "See what it wrote instead: a prompt that waits for an answer, messages that answer something else, output that is not JSON.",
         run: |case| timeout(case, |t| t.limit == Limit::Phase && t.lines > 0),
     },
@@ -33,7 +33,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "version.unsupported",
         severity: Fail,
-        about: "The server and today's clients have no protocol version in common.",
+        about: "The server and today's clients have no protocol version in common. A client that does not speak the version it is answered disconnects.",
         mend: "Update the server's SDK. A server answers with a version that it speaks, not with a literal.",
         run: |case| {
             case.seen(|what| match what {
@@ -48,7 +48,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "rpc.error",
         severity: Fail,
-        about: "An error reply to the handshake, or to tools/list where tools are offered.",
+        about: "An error reply to the handshake, or to tools/list where tools are offered. A client shows the server as failed, or without any tool.",
         mend: "The error's message is the server's own word. A server that offers tools has to list them, whatever its back end does.",
         run: |case| {
             case.seen(|what| match what {
@@ -62,7 +62,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "rpc.malformed",
         severity: Fail,
-        about: "A message that breaks JSON-RPC 2.0: both or neither of result and error, a wrong type, an id that none may have.",
+        about: "A message that breaks JSON-RPC 2.0: both or neither of result and error, a wrong type, an id that none may have. Clients drop it, and wait for the reply that it should have been.",
         mend: "Use an SDK's messages instead of hand-made ones.",
         run: |case| {
             case.seen(|what| match what {
@@ -87,7 +87,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "rpc.duplicate_reply",
         severity: Warn,
-        about: "A second reply to one request.",
+        about: "A second reply to one request. Clients take the first, and report an error about the second.",
         mend: "Answer each request once. Often a handler both returns a result and sends one.",
         run: |case| {
             case.seen(|what| match what {

@@ -100,7 +100,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "exit.before_reply",
         severity: Fail,
-        about: "The process ended before its first valid reply.",
+        about: "The process ended before its first valid reply. Clients say that the connection was closed; why stands in stderr, which most of them only log.",
         mend: "Missing credentials or arguments, a failed import, a container without -i, a default transport other than stdio are the usual causes. Run the command by hand with the variables that it gets: HOME LOGNAME PATH SHELL TERM USER and those of --env; others of your shell's are not handed on.",
         run: |case| {
             case.seen(|what| match what {
@@ -115,7 +115,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "exit.mid_session",
         severity: Fail,
-        about: "The process ended with a request unanswered, after it had answered before. An exit status of 0 does not make it better.",
+        about: "The process ended with a request unanswered, after it had answered before. An exit status of 0 does not make it better: the request fails in the client, and every one after it.",
         mend: "If its stderr does not say why, run it by hand and send it the same. Servers that end at a message they do not know, or at an error in one request, end their clients' sessions.",
         run: |case| {
             case.seen(|what| match what {

@@ -14,7 +14,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "stdout.noise",
         severity: Fail,
-        about: "A line on stdout that is not JSON. Some clients skip it, others end the session.",
+        about: "A line on stdout that is not JSON. Clients on the TypeScript and Python SDKs report an error and read on; others end the session.",
         mend: TO_STDERR,
         run: |case| {
             case.seen(|what| match what {
@@ -31,7 +31,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "stdout.not_jsonrpc",
         severity: Fail,
-        about: "A line on stdout that is JSON, but no JSON-RPC message: a log record, a result object.",
+        about: "A line on stdout that is JSON, but no JSON-RPC message: a log record, a result object. Clients do with it what they do with noise: report an error and read on, or end the session.",
         mend: TO_STDERR,
         run: |case| {
             case.seen(|what| match what {
@@ -44,7 +44,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "stdout.glued",
         severity: Fail,
-        about: "A message with other bytes before or after it on its line: terminal codes, a progress bar, a second message.",
+        about: "A message with other bytes before or after it on its line: terminal codes, a progress bar, a second message. Clients take the line as a whole, so the message is lost, and its request is never answered.",
         mend: "End every message with a newline, begin it on a line of its own, and switch off colours, cursor control and progress bars when stdout is no terminal.",
         run: |case| {
             case.seen(|what| match what {
@@ -72,7 +72,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "stdout.lsp_framing",
         severity: Fail,
-        about: "Content-Length headers, as the Language Server Protocol has them. MCP over stdio has one message a line and no headers.",
+        about: "Content-Length headers, as the Language Server Protocol has them. MCP over stdio has one message a line and no headers: to a client they are noise, and a message without a newline at its end is none yet.",
         mend: "Use an MCP SDK's stdio transport instead of a language server's.",
         run: |case| {
             case.seen(|what| match what {
@@ -84,7 +84,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "stdout.batch",
         severity: Fail,
-        about: "A JSON-RPC batch (an array). Only revision 2025-03-26 had them.",
+        about: "A JSON-RPC batch (an array). Only revision 2025-03-26 had them; clients of the others refuse the line, and what is in it is lost.",
         mend: "Write each message by itself.",
         run: |case| {
             case.seen(|what| match what {
@@ -96,7 +96,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "stdout.not_utf8",
         severity: Fail,
-        about: "Bytes that are no UTF-8.",
+        about: "Bytes that are no UTF-8. Clients in Node read U+FFFD in their place; those in Python stop with an error.",
         mend: "Write UTF-8, whatever the locale (PYTHONIOENCODING=utf-8, PYTHONUTF8=1; no UTF-16 from PowerShell).",
         run: |case| {
             case.seen(|what| match what {

@@ -121,10 +121,14 @@ pub fn answering(settings: Settings) -> Result<Answering, (Part, String)> {
         None => builder.with_no_client_auth(),
         Some(clients) => builder.with_client_cert_verifier(Arc::clone(clients) as _),
     };
-    let mut config = builder.with_single_cert(chain, key).map_err(|error| match error {
-        Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => (Part::Key, "is not the key of the certificate".to_owned()),
-        Error::InvalidCertificate(_) => (Part::Certificate, "holds something that is no certificate".to_owned()),
-        other => (Part::Key, format!("cannot be used: {other}")),
+    let mut config = builder.with_single_cert(chain, key).map_err(|error| {
+        if error == Error::InconsistentKeys(InconsistentKeys::KeyMismatch) {
+            (Part::Key, "is not the key of the certificate".to_owned())
+        } else if matches!(error, Error::InvalidCertificate(_)) {
+            (Part::Certificate, "holds something that is no certificate".to_owned())
+        } else {
+            (Part::Key, format!("cannot be used: {error}"))
+        }
     })?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     config.ignore_client_order = settings.prefer_own_order;
@@ -177,10 +181,10 @@ fn certificates(pem: &str) -> Result<Vec<CertificateDer<'static>>, String> {
 
 fn key(pem: &str) -> Result<PrivateKeyDer<'static>, String> {
     use rustls::pki_types::pem::Error as Pem;
-    PrivateKeyDer::from_pem_slice(pem.as_bytes()).map_err(|error| match error {
-        Pem::NoItemsFound if pem.contains("ENCRYPTED") => "is encrypted; a key here has no passphrase".to_owned(),
-        Pem::NoItemsFound => "holds no private key in PEM (-----BEGIN PRIVATE KEY-----)".to_owned(),
-        _ => "is no PEM: a section of it is cut off or garbled".to_owned(),
+    PrivateKeyDer::from_pem_slice(pem.as_bytes()).map_err(|error| match (matches!(error, Pem::NoItemsFound), pem.contains("ENCRYPTED")) {
+        (true, true) => "is encrypted; a key here has no passphrase".to_owned(),
+        (true, false) => "holds no private key in PEM (-----BEGIN PRIVATE KEY-----)".to_owned(),
+        (false, _) => "is no PEM: a section of it is cut off or garbled".to_owned(),
     })
 }
 

@@ -79,7 +79,7 @@
     }
   }
 
-  if (document.querySelector(".servers")) {
+  if (document.querySelectorAll(".servers > li").length > 7) {
     const label = document.createElement("label");
     label.textContent = "Filter ";
     filter = document.createElement("input");

@@ -4,15 +4,18 @@ use askama::Template;
 
 use super::plot::{PLACES, Plot};
 use super::strip::{Ends, History, bar};
-use super::words::{Look, Stamp, lasting, look, segment, span, took};
+use super::words::{Look, Stamp, lasting, look, segment, took};
 use super::{Frame, View};
 use crate::judge::Verdict;
 use crate::ledger::{Health, ServerState};
 use crate::show::state::sentence;
-use crate::words::Moment;
+use crate::show::told::{self, span};
+use crate::words::{Moment, printable, printable_lines};
 
 /// With more servers than this, those that are well get a line each.
 const MANY: usize = 30;
+/// The longest name of an entry that is no server, in characters.
+const MAX_NAME: usize = 100;
 
 #[derive(Template)]
 #[template(path = "overview.html")]
@@ -21,6 +24,24 @@ pub(super) struct Overview {
     up: usize,
     all: usize,
     groups: Vec<Group>,
+    refused: Option<Refused>,
+    unwatched: Vec<Unwatched>,
+    more_unwatched: usize,
+}
+
+/// A configuration that is not used.
+struct Refused {
+    at: Stamp,
+    ago: String,
+    /// Line by line.
+    why: Option<String>,
+}
+
+/// An entry of the configuration that is not watched.
+struct Unwatched {
+    name: String,
+    broken: bool,
+    why: Option<String>,
 }
 
 /// Servers of which the same is to be said.
@@ -90,8 +111,28 @@ impl Overview {
             rows.first()?;
             Some(Group { class: bar(group).0, title, dense: group == Verdict::Pass && all > MANY, rows })
         });
-        let groups = groups.collect();
-        Overview { frame: Frame::new(&format!("{up} of {all} up"), "./", view), up, all, groups }
+        let reading = &view.snapshot.reading;
+        let refused = reading.refused.as_ref().map(|(at, why)| Refused {
+            at: (*at).into(),
+            ago: span(view.now.since(*at)),
+            why: view.show_private.then(|| printable_lines(why)),
+        });
+        let mut entries: Vec<_> = reading.unwatched.iter().collect();
+        entries.sort_by_key(|entry| !entry.broken);
+        let unwatched = entries.iter().take(MANY).map(|entry| Unwatched {
+            name: printable(&entry.name, MAX_NAME),
+            broken: entry.broken,
+            why: view.show_private.then(|| told::unwatched(entry)),
+        });
+        Overview {
+            frame: Frame::new(&format!("{up} of {all} up"), "./", view),
+            up,
+            all,
+            groups: groups.collect(),
+            refused,
+            unwatched: unwatched.collect(),
+            more_unwatched: entries.len().saturating_sub(MANY),
+        }
     }
 }
 

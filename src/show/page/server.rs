@@ -5,13 +5,14 @@ use askama::Template;
 use super::overview::Schema;
 use super::plot::{PLACES, Plot};
 use super::strip::{Ends, History, bar};
-use super::words::{Look, Stamp, lasting, look, segment, span, took};
+use super::words::{Look, Stamp, lasting, look, segment, took};
 use super::{Frame, View, changes, told};
-use crate::judge::{Finding, Report, Severity, check};
+use crate::judge::{Finding, Report, Severity, Verdict, check};
 use crate::ledger::ServerState;
 use crate::probe::Phase;
 use crate::show::state::sentence;
-use crate::show::told::by_weight;
+use crate::show::told::{by_weight, span};
+use crate::show::transcript;
 use crate::words::{Moment, printable, printable_lines};
 
 /// Probes that are listed.
@@ -33,6 +34,9 @@ pub(super) struct ServerPage {
     last_success: Option<Stamp>,
     last: Option<Last>,
     failure: Option<Failure>,
+    /// What shows what is wrong is not shown to whoever asks.
+    withheld: bool,
+    transcript: Option<Transcript>,
     places: usize,
     plot: Option<Plot>,
     history: Option<History>,
@@ -86,6 +90,14 @@ struct Failure {
     findings: Vec<Told>,
 }
 
+/// How the last probe went that was not well.
+struct Transcript {
+    at: Stamp,
+    ago: String,
+    verdict: &'static str,
+    lines: Vec<String>,
+}
+
 /// A probe in the history.
 struct Line {
     at: Stamp,
@@ -121,7 +133,14 @@ impl ServerPage {
             sentence: sentence(server, now),
             last_success: server.succeeded().filter(|_| !look.word.starts_with("up")).map(Stamp::from),
             last,
+            withheld: !view.show_private && (failure.is_some() || server.report().is_some_and(|report| report.verdict != Verdict::Pass)),
             failure,
+            transcript: server.trouble.as_ref().filter(|_| view.show_private).map(|(at, verdict, reel)| Transcript {
+                at: (*at).into(),
+                ago: span(now.since(*at)),
+                verdict: verdict.as_str(),
+                lines: transcript::of_reel(reel).lines().map(str::to_owned).collect(),
+            }),
             places: PLACES * 10,
             plot: Plot::of(server),
             history: History::of(server),
@@ -154,7 +173,7 @@ fn findings(report: &Report, show_private: bool, least: Severity) -> Vec<Told> {
 fn told_of(finding: &Finding, show_private: bool) -> Told {
     Told {
         severity: finding.severity,
-        class: bar(crate::judge::Verdict::of(finding.severity)).0,
+        class: bar(Verdict::of(finding.severity)).0,
         code: finding.code,
         message: crate::show::human::capitalised(&printable(&finding.message, MAX_MESSAGE)),
         phase: finding.phase.as_str(),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::ledger::{Health, ServerState};
 use crate::show::state::word;
+use crate::show::told::span;
 use crate::words::Moment;
 
 /// A state: its class in the style sheet, which is the name of its sign too, and the word for it.
@@ -53,16 +54,6 @@ pub(super) fn lasting(server: &ServerState, now: Moment) -> Option<String> {
     match server.health(now) {
         Health::Known(_) => server.since.map(|since| span(now.since(since))),
         Health::NotProbed | Health::Stale { .. } => None,
-    }
-}
-
-/// A length of time, to its greatest unit.
-pub(super) fn span(duration: Duration) -> String {
-    match duration.as_secs() {
-        s @ 0..120 => format!("{s} s"),
-        s @ 120..7200 => format!("{} min", s / 60),
-        s @ 7200..172_800 => format!("{} h", s / 3600),
-        s => format!("{} days", s / 86400),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::judge::{
     ChangeClass, Changed, Drift, DriftStatus, Environment, Finding, Listing, Reference, Report, Rules, Severity, Timings, Verdict, judge,
 };
 use crate::ledger::{Fact, ServerState, Sidecar, Snapshot, Terms};
-use crate::probe::{End, EndedBy, Exit, Launch, ListSeen, Observation, Peers, Phase, Swept, Usage};
+use crate::probe::{Effect, End, EndedBy, Exit, Input, Launch, ListSeen, Observation, Peers, Phase, Reel, Swept, Tape, Usage};
 use crate::protocol::Era;
 use crate::protocol::json::Doc;
 use crate::protocol::mcp::{Greeting, ListKind, ServerInfo, read_list};
@@ -119,6 +119,17 @@ pub(super) fn drift(changes: usize) -> Drift {
     Drift { status: DriftStatus::Differs, added: vec!["fresh".to_owned()], removed: vec!["gone".to_owned()], changed: all, ..Drift::default() }
 }
 
+/// How a probe went in which something secret was said, and something hostile.
+pub(super) fn reel() -> Reel {
+    let mut tape = Tape::new(Arc::default()).with_reel(true);
+    let ms = |ms| At::after(Duration::from_millis(ms));
+    tape.effect(ms(0), &Effect::Spawn);
+    tape.effect(ms(2), &Effect::Write(b"{\"method\":\"initialize\"}\n".to_vec()));
+    tape.input(ms(3), &Input::Stdout(b"secret-transcript \x1b[2J<img src=x onerror=alert(1)>\n"));
+    tape.input(ms(90), &Input::Exited(Exit::Code(1)));
+    tape.take_reel().unwrap()
+}
+
 /// A probe with this verdict, which these findings are the reason of; it ends after `seconds`.
 pub(super) fn probe(server: &mut ServerState, verdict: Verdict, findings: Vec<Finding>, tool: &str, seconds: u64) {
     let launch = launch(tool);
@@ -128,7 +139,7 @@ pub(super) fn probe(server: &mut ServerState, verdict: Verdict, findings: Vec<Fi
     let reason = (verdict == Verdict::Fail).then_some(crate::judge::Reason::StdoutViolation);
     let timings = Timings { spawn_ms: Some(1.5), ..report.timings };
     let report = Arc::new(Report { verdict, reason, findings, timings, ..report });
-    server.apply(Fact { report, at: at(seconds), listed });
+    server.apply(Fact { report, at: at(seconds), listed, reel: (!verdict.is_up()).then(|| Arc::new(reel())) });
 }
 
 pub(super) fn finding(code: &'static str, severity: Severity, message: &str) -> Finding {
@@ -169,5 +180,5 @@ pub(super) fn snapshot(servers: Vec<ServerState>) -> Arc<Snapshot> {
         kept: true,
         keep_failures: 0,
     };
-    Arc::new(Snapshot { servers: Arc::new(servers), sidecar, revision: 0 })
+    Arc::new(Snapshot { servers: Arc::new(servers), sidecar, reading: Arc::default(), revision: 0 })
 }

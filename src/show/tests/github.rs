@@ -1,6 +1,7 @@
-use super::fixture::{drift, finding, hostile, report};
+use super::fixture::{HOSTILE, drift, finding, hostile, report};
 use crate::judge::{Report, Severity, Verdict};
-use crate::show::github::{MAX_SUMMARY, annotations, summary};
+use crate::ledger::Unwatched;
+use crate::show::github::{MAX_SUMMARY, annotations, summary, unwatched};
 
 /// The commands that the runner would carry out, as `ActionCommand.cs` reads a line: kind, title, data.
 fn commands(log: &str) -> Vec<(String, String, String)> {
@@ -74,14 +75,14 @@ fn what_changed_is_told_where_it_belongs() {
     assert!(changes.contains("\n! tool99 /inputSchema/required/0: it is required now (breaking): nothing → \"name\"\n"), "{changes}");
     assert!(changes.contains("\nand 11 more\n") && !changes.contains("fresh"), "{changes}");
     assert!(new.contains("\n+ fresh\n") && !new.contains("tool0"), "{new}");
-    let page = summary(&[changed], MAX_SUMMARY);
+    let page = summary(&[changed], &[], MAX_SUMMARY);
     assert!(page.contains("\n```diff\n- gone\n! tool99 ") && page.contains("\nand 13 more\n```\n"), "{page}");
 }
 
 #[test]
 fn the_summary_is_a_table_the_worst_first() {
     let reports = [report("sound", vec![]), report("noisy", vec![finding("stdout.noise", Severity::Fail, "text")])];
-    let page = summary(&reports, MAX_SUMMARY);
+    let page = summary(&reports, &[], MAX_SUMMARY);
     let rows: Vec<&str> = page.lines().filter(|l| l.starts_with("| ")).collect();
     assert_eq!(rows[0], "| server | verdict | why | answered after | tools |");
     assert_eq!(rows[1], "| noisy | ❌ fail | stdout&#46;noise&#58; text | 50 ms | 1 |");
@@ -91,7 +92,7 @@ fn the_summary_is_a_table_the_worst_first() {
 
 #[test]
 fn the_summary_holds_no_markup_of_a_servers() {
-    let page = summary(&[hostile()], MAX_SUMMARY);
+    let page = summary(&[hostile()], &[], MAX_SUMMARY);
     let (head, rest) = page.split_once("<details>").unwrap();
     let fences: Vec<&str> = head.lines().filter(|l| l.trim_start().starts_with("```")).collect();
     assert_eq!(fences, ["```diff", "```"], "{page}");
@@ -108,10 +109,21 @@ fn the_summary_holds_no_markup_of_a_servers() {
 fn the_summary_is_bounded() {
     let long = "x".repeat(1500);
     let many: Vec<Report> = (0..1000).map(|n| report(&format!("s{n}"), vec![finding("stdout.noise", Severity::Fail, &long)])).collect();
-    let page = summary(&many, MAX_SUMMARY);
+    let page = summary(&many, &[], MAX_SUMMARY);
     assert!(page.len() <= MAX_SUMMARY && page.len() > MAX_SUMMARY / 2, "{}", page.len());
     assert!(page.ends_with("see `--format json`.*\n"));
     for room in 0..2000 {
-        assert!(summary(&many[..3], room).len() <= room);
+        assert!(summary(&many[..3], &[], room).len() <= room);
     }
+}
+
+#[test]
+fn entries_that_are_not_watched_are_annotated_where_they_stand() {
+    let entry =
+        |name: &str, broken| Unwatched { name: name.to_owned(), file: "a,b:c.json".to_owned(), line: 3, column: 5, why: HOSTILE.to_owned(), broken };
+    let log = unwatched(&[entry("far", false), entry("wrong", true)]);
+    assert!(log.starts_with("::error file=a%2Cb%3Ac.json,line=3,col=5,title=wrong is broken::\\n"), "{log}");
+    assert!(log.contains("\n::notice file=a%2Cb%3Ac.json,line=3,col=5,title=far is not watched::") && log.lines().count() == 2, "{log}");
+    let page = summary(&[report("sound", vec![])], &[entry("far", false), entry("wrong", true)], MAX_SUMMARY);
+    assert!(page.contains("| wrong | ❌ broken entry | a,b&#58;c&#46;json&#58;3&#58;5&#58; ") && !page.contains("far"), "{page}");
 }

@@ -73,7 +73,7 @@ fn a_server_is_told_in_one_word_and_one_sentence() {
     assert_eq!(told("u"), ("unknown".to_owned(), "probe.host_busy: the host was busy".to_owned()));
     let stale = json(&asked(vec![passing("p")], at(1000), &plain()));
     assert_eq!(stale["checks"]["p:handshake"][0]["observedValue"], "stale");
-    assert_eq!(stale["checks"]["p:handshake"][0]["output"], "the next probe is overdue: the last one ended 1000 s ago");
+    assert_eq!(stale["checks"]["p:handshake"][0]["output"], "the next probe is overdue: the last one ended 16 min ago");
     assert_eq!(stale["checks"]["p:handshake"][0]["time"], "2026-01-01T00:00:00.000Z");
 }
 

@@ -3,6 +3,7 @@ use quick_xml::events::Event;
 
 use super::fixture::{HOSTILE, drift, finding, hostile, report};
 use crate::judge::{Report, Severity};
+use crate::ledger::Unwatched;
 use crate::show::junit;
 
 /// An element's name, its attributes and its text.
@@ -40,7 +41,7 @@ fn elements(xml: &str) -> Vec<Element> {
 }
 
 fn document(reports: &[Report], strict: bool) -> String {
-    junit::document(reports, strict).unwrap()
+    junit::document(reports, &[], strict).unwrap()
 }
 
 fn attribute<'e>(element: &'e Element, name: &str) -> &'e str {
@@ -108,4 +109,15 @@ fn hostile_text_is_text() {
     assert_eq!(names, ["testsuites", "testsuite", "testcase", "failure", "system-out", "system-err"]);
     assert!(found[3].2.contains("<script>") && found[3].2.contains("]]>"), "{}", found[3].2);
     assert!(HOSTILE.contains("[[ATTACHMENT") && !xml.contains("[[ATTACHMENT"), "no file is fetched: {xml}");
+}
+
+#[test]
+fn an_entry_that_is_broken_is_a_failure_and_another_is_skipped() {
+    let entry =
+        |name: &str, broken| Unwatched { name: name.to_owned(), file: "mcp.json".to_owned(), line: 3, column: 5, why: HOSTILE.to_owned(), broken };
+    let xml = junit::document(&[report("sound", vec![])], &[entry("wrong", true), entry("far", false)], false).unwrap();
+    let suite = &elements(&xml)[1];
+    let count = |name| attribute(suite, name);
+    assert_eq!((count("tests"), count("failures"), count("errors"), count("skipped")), ("3", "1", "0", "1"), "{xml}");
+    assert!(xml.contains("<failure type=\"config.broken\" message=\"mcp.json:3:5: ") && xml.contains("<skipped message=\"mcp.json:3:5: "), "{xml}");
 }

@@ -3,13 +3,14 @@ use std::time::Duration;
 
 use super::fixture::{drift, finding, hostile, report};
 use crate::judge::{Report, Rules, Severity, Verdict};
+use crate::ledger::Unwatched;
 use crate::probe::{Fetches, Plan};
 use crate::show::nagios::{Probed, State, output, unusable};
 
 fn told(reports: &[Report], rules: &Rules) -> String {
     let plan = Plan::new();
     let probed: Vec<Probed<'_>> = reports.iter().map(|report| Probed { report, plan: &plan, rules }).collect();
-    output(&probed, false)
+    output(&probed, &[], false)
 }
 
 /// Label, value, unit, warning, critical and least value of each item, as the guidelines write them:
@@ -52,6 +53,7 @@ fn one_line_says_it_all_and_measures() {
     assert_eq!(data["startup"], (0.05, "s".into(), "2".into(), "30".into()));
     assert_eq!(data["shutdown"], (0.01, "s".into(), "5".into(), String::new()));
     assert_eq!(data["total"], (0.095, "s".into(), String::new(), "180".into()));
+    assert_eq!((data["cpu"].clone(), data["launches"].0), ((0.034, "s".into(), String::new(), String::new()), 1.0));
     assert_eq!((data["tools"].0, data["memory"].clone()), (1.0, (f64::from(12 << 20), "B".into(), String::new(), String::new())));
 }
 
@@ -59,7 +61,7 @@ fn one_line_says_it_all_and_measures() {
 fn a_launcher_that_may_install_has_longer() {
     let plan = Plan { fetches: Fetches::Package, ..Plan::new() };
     let (report, rules) = (report("npx", vec![]), Rules::default());
-    let text = output(&[Probed { report: &report, plan: &plan, rules: &rules }], false);
+    let text = output(&[Probed { report: &report, plan: &plan, rules: &rules }], &[], false);
     assert_eq!(data(text.lines().next().unwrap())["startup"].3, "120");
 }
 
@@ -67,7 +69,7 @@ fn a_launcher_that_may_install_has_longer() {
 fn the_state_is_the_worst_of_all() {
     let of = |verdicts: &[Verdict], strict| {
         let reports: Vec<Report> = verdicts.iter().map(|v| Report { verdict: *v, ..report("s", vec![]) }).collect();
-        State::of(&reports, strict).exit_status()
+        State::of(&reports, false, strict).exit_status()
     };
     use Verdict::{Fail, Pass, Unknown, Warn};
     assert_eq!((of(&[Pass], false), of(&[Pass, Warn], false), of(&[Warn, Fail, Unknown], false), of(&[Warn, Unknown], false)), (0, 1, 2, 3));
@@ -93,7 +95,7 @@ fn several_servers_are_one_service() {
 fn hostile_text_ends_neither_the_text_nor_the_line() {
     let text = told(&[hostile()], &Rules::default());
     let mut lines = text.lines();
-    assert_eq!(data(lines.next().unwrap()).len(), 6);
+    assert_eq!(data(lines.next().unwrap()).len(), 8);
     assert!(lines.all(|line| !line.contains('|')), "more lines could hold more data: {text}");
     assert!(!text.contains('<') && !text.contains('\x1b') && !text.contains('\r'), "{text:?}");
     assert!(text.contains("\n! tool99 /inputSchema/required/0: it is required now (breaking): nothing → \"name\"\n"), "{text}");
@@ -107,6 +109,23 @@ fn it_is_bounded_as_nagios_reads_it() {
     let text = told(&(0..100).map(changed).collect::<Vec<_>>(), &Rules::default());
     assert!(text.len() <= 8 << 10 && text.ends_with("…\n"), "{}", text.len());
     assert!(data(text.lines().next().unwrap()).len() > 20, "{text}");
+}
+
+#[test]
+fn an_entry_that_is_broken_is_critical() {
+    let entry = |name: &str, broken| Unwatched {
+        name: name.to_owned(),
+        file: "mcp.json".to_owned(),
+        line: 3,
+        column: 5,
+        why: "no | command".to_owned(),
+        broken,
+    };
+    let (report, plan, rules) = (report("sound", vec![]), Plan::new(), Rules::default());
+    let text = output(&[Probed { report: &report, plan: &plan, rules: &rules }], &[entry("far", false), entry("wrong", true)], false);
+    assert!(text.starts_with("STDIOWATCH CRITICAL - 1 entry broken in the configuration, mcp.json:3:5: no ¦ command; sound: 1 tool; "), "{text}");
+    assert!(text.contains("\nBROKEN wrong: mcp.json:3:5: no ¦ command\nPASS sound: ") && !text.contains("far"), "{text}");
+    assert_eq!(State::of([&report], true, false).exit_status(), 2);
 }
 
 #[test]

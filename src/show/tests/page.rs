@@ -1,6 +1,6 @@
 use super::fixture::*;
 use crate::judge::{Severity, Verdict};
-use crate::ledger::{ServerState, Snapshot};
+use crate::ledger::{ServerState, Snapshot, Unwatched};
 use crate::show::page::{Page, View};
 use crate::words::Moment;
 
@@ -82,7 +82,7 @@ fn a_failure_is_told_after_it_has_been_mended() {
 #[test]
 fn what_is_private_needs_leave() {
     let html = page(failing("a"), at(90), false);
-    for secret in ["secret-evidence", "secret-stderr", "1.2.3"] {
+    for secret in ["secret-evidence", "secret-stderr", "secret-transcript", "1.2.3"] {
         assert!(!html.contains(secret), "{secret}");
         assert!(page(failing("a"), at(90), true).contains(secret), "{secret}");
     }
@@ -98,4 +98,48 @@ fn nothing_a_server_says_becomes_markup() {
     for html in [html.split("<main").nth(1).unwrap().to_owned(), page(server, at(1), true)] {
         assert!(!html.contains("<script") && !html.contains("<img") && html.contains("&lt;img src=x"), "{html}");
     }
+}
+
+#[test]
+fn the_transcript_of_the_last_trouble_stays_when_all_is_well_again() {
+    let mut server = failing("a");
+    probe(&mut server, Verdict::Pass, vec![], "other", 120);
+    let html = page(server.clone(), at(130), true);
+    let transcript = html.split("class=\"transcript\"").nth(1).and_then(|rest| rest.split("</pre>").next()).unwrap();
+    for line in
+        ["    0.000 s  launching\n", "    0.002 s  → {", "    0.003 s  ← secret-transcript \\x1b[2J&lt;img", "    0.090 s  exited with status 1\n"]
+    {
+        assert!(transcript.contains(line), "{line} in {transcript}");
+    }
+    assert!(html.contains("70 s ago</time> with <code>fail</code>"), "{html}");
+    let closed = page(server, at(130), false);
+    assert!(!closed.contains("secret-transcript") && closed.contains("<code>stdiowatch check -v</code>"), "{closed}");
+    assert!(!page(passing("a"), at(30), false).contains("check -v"), "nothing is withheld where nothing is wrong");
+}
+
+#[test]
+fn what_of_the_configuration_is_not_used_is_told() {
+    let entry = |name: &str, broken| Unwatched {
+        name: name.to_owned(),
+        file: "mcp.json".to_owned(),
+        line: 3,
+        column: 5,
+        why: "secret-why <b>".to_owned(),
+        broken,
+    };
+    let mut snapshot = Snapshot::clone(&snapshot(vec![passing("a")]));
+    let html = |snapshot: &Snapshot, show_private| Page::overview(View { show_private, ..view(snapshot, at(90)) }).html;
+    assert!(!html(&snapshot, true).contains("Not watched") && !html(&snapshot, true).contains("refused"));
+    snapshot.read(vec![entry("far", false), entry("<i>wrong", true)]);
+    snapshot.refuse(at(60), "secret-file:3:5: no".to_owned());
+    let (open, closed) = (html(&snapshot, true), html(&snapshot, false));
+    for told in [
+        "<bdi>&lt;i&gt;wrong</bdi> <strong class=\"down\">broken entry</strong>",
+        "<bdi>far</bdi> <span class=\"small\">skipped</span>",
+        "30 s ago</time>, and refused",
+    ] {
+        assert!(open.contains(told) && closed.contains(told), "{told} in {closed}");
+    }
+    assert!(open.contains("mcp.json:3:5: secret-why &lt;b&gt;") && open.contains("secret-file:3:5: no"), "{open}");
+    assert!(!closed.contains("secret-") && !closed.contains("mcp.json") && closed.contains("stdiowatch config check"), "{closed}");
 }

@@ -1,6 +1,6 @@
 {{- /* The pod's main container: the agent, or in the demo one live server, as an agent would have it. */ -}}
 {{- define "stdiowatch.agent" -}}
-{{- $container := deepCopy .Values.agent.container -}}
+{{- $container := deepCopy (default (dict) .Values.agent.container) -}}
 {{- if include "stdiowatch.isDemo" . -}}
 {{- $_ := set $container "image" (include "stdiowatch.image" .) -}}
 {{- $_ := set $container "imagePullPolicy" .Values.image.pullPolicy -}}
@@ -23,7 +23,7 @@
 {{- /* "yes" unless the agent mounts a /tmp of its own. */ -}}
 {{- define "stdiowatch.agentNeedsTmp" -}}
 {{- $has := false -}}
-{{- range .Values.agent.container.volumeMounts -}}
+{{- range (default (dict) .Values.agent.container).volumeMounts -}}
 {{- if eq .mountPath "/tmp" -}}{{- $has = true -}}{{- end -}}
 {{- end -}}
 {{- if and (include "stdiowatch.hasAgent" .) (not $has) -}}yes{{- end -}}

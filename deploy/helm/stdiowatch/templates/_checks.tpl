@@ -1,9 +1,9 @@
 {{- /* What no schema can say: values that contradict each other. */ -}}
 {{- define "stdiowatch.checks" -}}
 {{- $v := .Values -}}
-{{- $own := or $v.config.servers $v.config.defaults -}}
+{{- $own := or $v.config.servers $v.config.defaults $v.config.show_private -}}
 {{- if and $v.config.existingConfigMap $own -}}
-{{- fail "config: say either servers and defaults, or existingConfigMap; not both" -}}
+{{- fail "config: say either servers, defaults and show_private, or existingConfigMap; not both" -}}
 {{- end -}}
 {{- if include "stdiowatch.isDemo" . -}}
 {{- if or $own $v.config.existingConfigMap -}}

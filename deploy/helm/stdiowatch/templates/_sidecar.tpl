@@ -83,12 +83,16 @@ ports:
     containerPort: {{ .Values.sidecar.port }}
 # Never /health: restarting the sidecar mends no server, and a server that fails is for an alert to tell, not for taking
 # the agent out of service.
+{{- with .Values.sidecar.livenessProbe }}
 livenessProbe:
   httpGet: {path: /livez, port: stdiowatch, scheme: {{ $scheme }}}
-  {{- toYaml .Values.sidecar.livenessProbe | nindent 2 }}
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.sidecar.readinessProbe }}
 readinessProbe:
   httpGet: {path: /readyz, port: stdiowatch, scheme: {{ $scheme }}}
-  {{- toYaml .Values.sidecar.readinessProbe | nindent 2 }}
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- with .Values.sidecar.resources }}
 resources:
   {{- toYaml . | nindent 2 }}
@@ -125,15 +129,15 @@ imagePullPolicy: {{ $image.pullPolicy }}
 {{- end -}}
 
 {{- define "stdiowatch.initContainers" -}}
-- {{- include "stdiowatch.initContainer" . | nindent 2 }}
+- {{ include "stdiowatch.initContainer" . | indent 2 | trim }}
 {{- if include "stdiowatch.isNative" . }}
-- {{- include "stdiowatch.sidecar" . | nindent 2 }}
+- {{ include "stdiowatch.sidecar" . | indent 2 | trim }}
 {{- end }}
 {{- end -}}
 
 {{- define "stdiowatch.containers" -}}
 {{- if not (include "stdiowatch.isNative" .) -}}
-- {{- include "stdiowatch.sidecar" . | nindent 2 }}
+- {{ include "stdiowatch.sidecar" . | indent 2 | trim }}
 {{- end -}}
 {{- end -}}
 
