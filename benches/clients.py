@@ -75,7 +75,7 @@ def prepare(binary, folder):
 
 
 def cost(command):
-    """Wall and CPU milliseconds, and the largest process' KiB."""
+    """Wall and CPU milliseconds."""
     begin = time.monotonic()
     process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     said = process.stderr.read()
@@ -83,7 +83,7 @@ def cost(command):
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         sys.exit(f"{command}: status {process.returncode}\n{said.decode(errors='replace')[-2000:]}")
-    return (time.monotonic() - begin) * 1e3, (usage.ru_utime + usage.ru_stime) * 1e3, usage.ru_maxrss
+    return (time.monotonic() - begin) * 1e3, (usage.ru_utime + usage.ru_stime) * 1e3
 
 
 class Sidecar:
@@ -120,11 +120,11 @@ class Sidecar:
 
 def show(costs, sidecar):
     reference = costs["stdiowatch check"]
-    print(f"{'one look at a server':<32} {'wall ms':>9} {'CPU ms':>9} {'× check':>9} {'MiB':>7}")
+    print(f"{'one look at a server':<32} {'wall ms':>9} {'CPU ms':>9} {'× check':>9}")
     for name, rows in costs.items():
-        wall, cpu, rss = (statistics.median(row[n] for row in rows) for n in range(3))
+        wall, cpu = (statistics.median(row[n] for row in rows) for n in range(2))
         ratio = statistics.median(row[1] / other[1] for row, other in zip(rows, reference))
-        print(f"{name:<32} {wall:>9.1f} {cpu:>9.2f} {ratio:>9.2f} {rss / 1024:>7.1f}")
+        print(f"{name:<32} {wall:>9.1f} {cpu:>9.2f} {ratio:>9.2f}")
     print(f"{'stdiowatch serve, its own':<32} {'':>9} {sidecar[0]:>9.2f} {sidecar[0] / statistics.median(row[1] for row in reference):>9.2f}   over {sidecar[1]} probes")
 
 

@@ -132,6 +132,7 @@ impl Found {
 
 /// One thing that is looked for. The table of them is the source of the documentation's table, of
 /// the configuration's keys and of the metric's labels.
+#[derive(Debug)]
 pub struct Check {
     /// Its stable name.
     pub code: &'static str,

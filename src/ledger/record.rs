@@ -1,8 +1,6 @@
 //! What of a server's state is kept over restarts beside the schema: what its probes came to, and since
 //! when it counts as what it does. Never a present verdict: that takes a probe.
 
-use std::collections::VecDeque;
-
 use serde::{Deserialize, Serialize};
 
 use super::history::{Entry, History};
@@ -102,8 +100,8 @@ impl Record {
             since: ms(self.since),
             last_success: ms(self.last_success),
             schema_changed: ms(self.schema_changed),
-            troubles: self.history.troubles().map(write).collect(),
-            recent: self.history.recent().map(write).collect(),
+            troubles: self.history.troubles().map(|entry| write(&entry)).collect(),
+            recent: self.history.recent().map(|entry| write(&entry)).collect(),
         };
         // Numbers that are finite and keys that are strings: this cannot go wrong.
         serde_json::to_string(&written).unwrap_or_default()
@@ -135,7 +133,7 @@ impl Record {
             since: moment(written.since),
             last_success: moment(written.last_success),
             schema_changed: moment(written.schema_changed),
-            history: History::kept(troubles, recent),
+            history: History::kept(&troubles, &recent),
         })
     }
 }
@@ -155,12 +153,12 @@ fn write(entry: &Entry) -> WrittenEntry {
     }
 }
 
-fn read_back(written: &[WrittenEntry], latest: &mut i64) -> Result<VecDeque<Entry>, RecordError> {
-    let mut entries = VecDeque::new();
+fn read_back(written: &[WrittenEntry], latest: &mut i64) -> Result<Vec<Entry>, RecordError> {
+    let mut entries = Vec::with_capacity(written.len());
     for entry in written.iter().rev() {
         let at = past(entry.at, *latest);
         *latest = at.unix_ms;
-        entries.push_front(Entry {
+        entries.push(Entry {
             at,
             verdict: verdict(&entry.verdict)?,
             // One that this version does not know says nothing to it.
@@ -169,6 +167,7 @@ fn read_back(written: &[WrittenEntry], latest: &mut i64) -> Result<VecDeque<Entr
             startup_ms: entry.startup_ms.filter(|ms| *ms >= 0.0),
         });
     }
+    entries.reverse();
     Ok(entries)
 }
 
@@ -190,7 +189,7 @@ mod tests {
     }
 
     fn record(times: &[i64]) -> Record {
-        let recent = times.iter().map(|ms| entry(*ms, Verdict::Pass)).collect();
+        let recent: Vec<Entry> = times.iter().map(|ms| entry(*ms, Verdict::Pass)).collect();
         let at = |unix_ms| Some(Moment { up: std::time::Duration::ZERO, unix_ms });
         Record {
             server: ServerName::new("a").unwrap(),
@@ -198,7 +197,7 @@ mod tests {
             since: at(7),
             last_success: at(8),
             schema_changed: None,
-            history: History::kept([entry(3, Verdict::Fail)].into(), recent),
+            history: History::kept(&[entry(3, Verdict::Fail)], &recent),
         }
     }
 
@@ -237,7 +236,7 @@ mod tests {
         assert!(matches!(read(&text.replace("\"server\":\"a\"", "\"server\":\"b\"")), Err(RecordError::Other)));
         assert!(matches!(read(&text.replace("\"pass\"", "\"fine\"")), Err(RecordError::Verdict)));
         let strange = read(&text.replace("timeout.silent", "no.such").replace("0.5", "-0.5")).unwrap();
-        let entry = strange.history.recent().last().unwrap().clone();
+        let entry = strange.history.recent().last().unwrap();
         assert_eq!((entry.code, entry.startup_ms), (None, None));
         let many: Vec<i64> = (0..500).collect();
         assert_eq!(read(&record(&many).to_text()).unwrap().history.recent().len(), 60);

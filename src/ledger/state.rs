@@ -313,7 +313,7 @@ impl ServerState {
         self.expect(fact.at, self.terms.interval, Duration::ZERO);
         // A handshake that fails is a reason to look for the era again.
         self.era = if report.verdict == Verdict::Fail { report.era } else { report.era.or(self.era) };
-        self.history.push(Entry {
+        self.history.push(&Entry {
             at: fact.at,
             verdict: report.verdict,
             reason: report.reason,

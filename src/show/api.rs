@@ -55,7 +55,7 @@ struct Probe {
 /// What the probes of one server came to, oldest first, those of an earlier process too.
 #[must_use]
 pub fn history(server: &ServerState, now: Moment) -> Value {
-    let probe = |entry: &Entry| Probe {
+    let probe = |entry: Entry| Probe {
         at: entry.at.rfc3339(),
         verdict: entry.verdict,
         reason: entry.reason.map(|r| r.as_str()),

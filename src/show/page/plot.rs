@@ -45,7 +45,7 @@ pub(super) struct Rule {
 impl Plot {
     /// The start-ups of `server`; `None` before the first one.
     pub(super) fn of(server: &ServerState) -> Option<Plot> {
-        let recent: Vec<&Entry> = server.history.recent().collect();
+        let recent: Vec<Entry> = server.history.recent().collect();
         let known = || recent.iter().filter_map(|e| e.startup_ms).filter(|ms| ms.is_finite());
         let last = known().next_back()?;
         let (least, most) = known().fold((f64::MAX, 0.0_f64), |(least, most), ms| (least.min(ms), most.max(ms)));
@@ -65,7 +65,7 @@ impl Plot {
     }
 
     /// No label stands where the line is.
-    fn clear_labels(&mut self, recent: &[&Entry], scale: &Scale) {
+    fn clear_labels(&mut self, recent: &[Entry], scale: &Scale) {
         let before = PLACES.saturating_sub(recent.len());
         let first = recent.iter().take(LABEL.1.saturating_sub(before)).filter_map(|e| e.startup_ms).map(|ms| scale.y(ms));
         let heights: Vec<f64> = first.filter_map(|y| y.parse().ok()).collect();
@@ -77,7 +77,7 @@ impl Plot {
         }
     }
 
-    fn draw(&mut self, recent: &[&Entry], scale: &Scale) {
+    fn draw(&mut self, recent: &[Entry], scale: &Scale) {
         let before = PLACES.saturating_sub(recent.len());
         let mut begun = 0;
         for (at, entry) in recent.iter().enumerate() {

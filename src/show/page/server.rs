@@ -232,7 +232,7 @@ fn waterfall(server: &ServerState, report: &Report) -> Vec<Bar> {
 
 fn lines(server: &ServerState) -> Vec<Line> {
     let entries: Vec<_> = server.history.entries().collect();
-    let line = |entry: &&crate::ledger::Entry| Line {
+    let line = |entry: &crate::ledger::Entry| Line {
         at: entry.at.into(),
         class: bar(entry.verdict).0,
         verdict: entry.verdict.as_str(),

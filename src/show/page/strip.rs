@@ -44,7 +44,7 @@ impl History {
         }
         let offset = if older > 0 { older + GAP } else { 0 };
         let right = offset + PLACES.saturating_sub(last);
-        let placed: Vec<(usize, &Entry)> = troubles.enumerate().chain(recent.enumerate().map(|(at, e)| (right + at, e))).collect();
+        let placed: Vec<(usize, Entry)> = troubles.enumerate().chain(recent.enumerate().map(|(at, e)| (right + at, e))).collect();
         let runs = Verdict::ALL.into_iter().filter_map(|verdict| runs(verdict, &placed)).collect();
         let parted = (older > 0).then_some(older * 10 + GAP * 5);
         Some(History { width: (offset + PLACES) * 10, runs, parted, told: told(server, older, last) })
@@ -61,7 +61,7 @@ pub(super) const fn bar(verdict: Verdict) -> (&'static str, u32) {
     }
 }
 
-fn runs(verdict: Verdict, placed: &[(usize, &Entry)]) -> Option<Runs> {
+fn runs(verdict: Verdict, placed: &[(usize, Entry)]) -> Option<Runs> {
     let (class, height) = bar(verdict);
     let y = 16 - height / 2;
     let mut path = String::new();
