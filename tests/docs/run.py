@@ -91,11 +91,14 @@ class Place:
         for path in (self.work / ".vscode", self.work / "dist", self.home / ".cursor", self.home / ".local/share/bash-completion/completions", folder / "bin"):
             path.mkdir(parents=True)
         (folder / "bin/stdiowatch").symlink_to(binary)
+        (self.work / "credentials").mkdir()
+        (self.work / "credentials/env").write_text("TOKEN=a-token-for-the-docs\n")
         # Packages come from where install.sh put them: the same names, and no network.
         (self.home / ".npmrc").write_text(f"cache={REAL / 'npm-cache'}\noffline=true\n")
         self.env = {
             "HOME": str(self.home), "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "LANG": "C.UTF-8", "TERM": "dumb", "MANPAGER": "cat",
             "USER": "docs", "LOGNAME": "docs", "SHELL": "/bin/sh", "API_KEY": "a-key-for-the-docs", "STDIOWATCH_INPUT_PERPLEXITY_KEY": "a-key-for-the-docs",
+            "CREDENTIALS_DIRECTORY": str(self.work / "credentials"),
         }  # fmt: skip
         everything = REAL / "npm/node_modules/@modelcontextprotocol/server-everything/dist/index.js"
         (self.work / "dist/server.js").write_text(f"await import({str(everything)!r});\n")

@@ -51,6 +51,17 @@ def server_keys(place, block):
     return configuration(place, block, f"servers:\n  s:\n    command: x\n{inner}")
 
 
+def web_configuration(place, block):
+    if not (place.work / "server.key").exists():
+        certificate = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -keyout server.key -out server.crt -subj /CN=localhost -addext subjectAltName=DNS:localhost"
+        status, said = place.run(f"{certificate} && cp server.crt ca.crt")
+        if status:
+            return said
+    path = place.work / "web.yml"
+    path.write_text(block.text)
+    return told(place, [place.binary, "config", "check", "--web-config", path])
+
+
 def prometheus(place, block):
     text = block.text if block.text.startswith(("scrape_configs:", "global:", "rule_files:")) else "scrape_configs:\n" + "\n".join(f"  {line}" for line in block.text.split("\n"))
     path = place.work / "prometheus.yaml"
@@ -82,6 +93,7 @@ def plain_toml(place, block):
 READERS = {
     "our configuration, or a client's": configuration,
     "keys of a server": server_keys,
+    "a web configuration": web_configuration,
     "Prometheus' configuration": prometheus,
     "rules for Prometheus": rules,
     "YAML": plain_yaml,
