@@ -1,6 +1,7 @@
 //! The launched process itself, which leads its group: watched, signalled, reaped.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -40,11 +41,13 @@ pub(super) struct Leader {
     /// what a short probe costs): where it is `None` there was no descriptor to be had.
     pidfd: OnceLock<Option<Watched>>,
     exit: OnceLock<Exit>,
+    /// SIGKILL was sent to its group: nothing in that lives on, though it may take time to die.
+    killed: AtomicBool,
 }
 
 impl Leader {
     pub(super) fn new(child: &std::process::Child) -> Leader {
-        Leader { pid: Pid::from_child(child), pidfd: OnceLock::new(), exit: OnceLock::new() }
+        Leader { pid: Pid::from_child(child), pidfd: OnceLock::new(), exit: OnceLock::new(), killed: AtomicBool::new(false) }
     }
 
     pub(super) fn id(&self) -> u32 {
@@ -59,10 +62,16 @@ impl Leader {
     /// a process' and as a group's, as long as it is not reaped.
     pub(super) fn signal_group(&self, signal: Signal) -> Result<(), Errno> {
         let group = rustix::process::kill_process_group(self.pid, signal.into());
+        self.killed.fetch_or(signal == Signal::Kill, Relaxed);
         match rustix::process::getpgid(Some(self.pid)) {
             Ok(now) if now != self.pid => rustix::process::kill_process(self.pid, signal.into()),
             Ok(_) | Err(_) => group,
         }
+    }
+
+    /// Whether SIGKILL was sent to its group.
+    pub(super) fn is_group_killed(&self) -> bool {
+        self.killed.load(Relaxed)
     }
 
     /// Signals it, and nobody else of its group.

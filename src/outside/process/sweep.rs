@@ -191,7 +191,22 @@ impl Tree {
             sleep(pause).await;
             left = self.look();
         }
+        if self.leader.is_group_killed() {
+            left = timeout(MOST_KILL, self.group_dead()).await.unwrap_or(left);
+        }
         (self.told(&left), left)
+    }
+
+    /// Waits until nothing is in the group any more, to which SIGKILL was sent: what was killed with the server
+    /// has not outlived it, however long a busy host takes over that. Returns what is left besides.
+    async fn group_dead(&mut self) -> Vec<Stat> {
+        loop {
+            let left = self.look();
+            if !left.iter().any(|stat| self.in_group(stat)) {
+                return left;
+            }
+            sleep(ms(1)).await;
+        }
     }
 
     fn told(&self, left: &[Stat]) -> Swept {
