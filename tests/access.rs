@@ -417,14 +417,14 @@ fn a_certificate_is_swapped_while_it_is_used() {
     // Users as well, on connections that there are.
     let mut kept = asker.connect(port);
     let ask = |kept: &mut StreamOwned<ClientConnection, TcpStream>| {
-        kept.write_all(format!("HEAD /livez HTTP/1.1\r\nHost: x\r\n{known}\r\n").as_bytes()).unwrap();
+        kept.write_all(format!("HEAD /metrics HTTP/1.1\r\nHost: x\r\n{known}\r\n").as_bytes()).unwrap();
         head_from(kept)[9..12].to_owned()
     };
     assert_eq!(ask(&mut kept), "200");
     let other = format!("basic_auth_users: {{bob: {}}}\n", bcrypt::hash("secret", 4).unwrap());
     door.put("web.yml", &door.tls("", &other));
     poll(LONG, || (ask(&mut kept) == "401").then_some(())).expect("alice is nobody any more");
-    assert_eq!(asker.get(port, "/livez", &basic("bob:secret")).unwrap().0, 200);
+    assert_eq!(asker.get(port, "/metrics", &basic("bob:secret")).unwrap().0, 200);
     // An empty file lets nobody in who was not in before.
     door.put("web.yml", "");
     let bob = basic("bob:secret");
@@ -433,7 +433,7 @@ fn a_certificate_is_swapped_while_it_is_used() {
         body.contains("stdiowatch_web_config_last_reload_successful 0\n").then_some(())
     })
     .expect("it is told");
-    assert_eq!(asker.get(port, "/livez", "").unwrap().0, 401);
+    assert_eq!(asker.get(port, "/metrics", "").unwrap().0, 401);
 }
 
 #[test]
@@ -715,10 +715,23 @@ fn the_log_says_what_others_could_see() {
 }
 
 #[test]
+fn a_kubelet_needs_no_password_unless_it_is_to() {
+    let door = Door::new();
+    for (more, path, wanted) in [("", "/livez", 200), ("", "/health", 401), ("auth_excluded_paths: []\n", "/livez", 401)] {
+        let serving = door.serve(&door.tls("", &format!("{}{more}", alice())), &[]);
+        assert_eq!(Asker::usual(&door.authority).get(serving.port, path, "").unwrap().0, wanted, "{path} {more}");
+    }
+    // Who requires a certificate has asked for more than an answer of 401.
+    let required = "client_auth_type: RequireAndVerifyClientCert\nclient_ca_file: ca.crt";
+    let serving = door.serve(&door.tls(required, ""), &[]);
+    assert!(Asker::usual(&door.authority).get(serving.port, "/livez", "").is_err());
+}
+
+#[test]
 fn a_health_check_gets_through() {
     let door = Door::new();
     let serving = door.serve(&door.tls("", &alice()), &[]);
-    let url = format!("https://localhost:{}/livez", serving.port);
+    let url = format!("https://localhost:{}/metrics", serving.port);
     let ca = door.dir.path("ca.crt");
     let stranger = door.dir.write("stranger.crt", &Authority::new().pem);
     let (pair, wrong, none) =
@@ -740,7 +753,7 @@ fn a_health_check_gets_through() {
     ] {
         assert_eq!(check(&args, env), (Some(0), String::new()), "{args:?}");
     }
-    let elsewhere = "https://stdiowatch.example/livez";
+    let elsewhere = "https://stdiowatch.example/metrics";
     let plain = url.replace("https", "http");
     for (args, wanted) in [
         (vec![url.as_str(), "--ca", &ca], format!("{url} answered 401")),
@@ -750,8 +763,8 @@ fn a_health_check_gets_through() {
         (vec![&url, "--ca", &stranger], "no TLS with localhost:".to_owned()),
         (vec![&url, "--ca", &pair], "holds no certificate in PEM".to_owned()),
         (vec![elsewhere, "--insecure"], "--insecure is for 127.0.0.1, [::1] and localhost; use --ca FILE for stdiowatch.example".to_owned()),
-        (vec!["https://alice:secret@localhost/livez", "--insecure"], "do not belong into a command line".to_owned()),
-        (vec!["http://stdiowatch.example/livez", "--basic-auth-file", &pair], "a password is not sent over http:// to another machine".to_owned()),
+        (vec!["https://alice:secret@localhost/metrics", "--insecure"], "do not belong into a command line".to_owned()),
+        (vec!["http://stdiowatch.example/metrics", "--basic-auth-file", &pair], "a password is not sent over http:// to another machine".to_owned()),
         (vec!["ftp://localhost/"], "is no http:// or https:// address".to_owned()),
         (vec!["https://localhost:x/", "--insecure"], "is no http:// or https:// address".to_owned()),
         (vec![&plain], format!("{plain} answered 400")),

@@ -46,8 +46,8 @@ pub static WEB: Keys = Keys {
         key(
             "auth_excluded_paths",
             Kind::List(&Kind::Text(Texts::Route)),
-            "[]",
-            "Paths, exactly as they are asked for, that need neither a user nor a client's certificate.",
+            "[/livez, /readyz]",
+            "Paths, exactly as they are asked for, that need neither a user nor a client's certificate. None by default where a certificate is required.",
         ),
     ]],
     hints: &[

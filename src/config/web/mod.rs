@@ -69,6 +69,9 @@ fn read(text: &str, lowering: &mut Lowering<'_>) -> Option<Web> {
     Some(lowering.web(&whole))
 }
 
+/// What says nothing of any server, and is asked by what has no password.
+const PROBED: [&str; 2] = ["/livez", "/readyz"];
+
 struct Lowering<'p> {
     path: &'p Path,
     problems: Vec<Problem>,
@@ -83,7 +86,14 @@ impl Lowering<'_> {
     fn web(&mut self, whole: &Got) -> Web {
         let entries = |path: &[&str]| whole.at_path(path).map(Got::entries).unwrap_or_default();
         let pairs = |path: &[&str]| entries(path).iter().filter_map(|(name, _, value)| Some((name.clone(), value.text()?.to_owned())));
-        let excluded: BTreeSet<String> = texts(whole, &["auth_excluded_paths"]).map(str::to_owned).collect();
+        let mut excluded: BTreeSet<String> = texts(whole, &["auth_excluded_paths"]).map(str::to_owned).collect();
+        // A kubelet has neither password nor certificate, and restarts what does not answer it. A handshake that
+        // keeps out whoever has no certificate is not made weaker without a word.
+        let names_none = whole.at_path(&["auth_excluded_paths"]).is_none();
+        let required = whole.at_path(&["tls_server_config", "client_auth_type"]).and_then(Got::text).is_some_and(|auth| auth.starts_with("Require"));
+        if names_none && !required {
+            excluded.extend(PROBED.map(str::to_owned));
+        }
         if let Some(http2) = whole.at_path(&["http_server_config", "http2"]).filter(|got| got.what == What::Bool(true)) {
             self.wrong(http2.at, "`http_server_config.http2` is true; HTTP/1.1 is all that is spoken here: write false, or nothing");
         }
