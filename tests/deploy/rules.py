@@ -28,6 +28,7 @@ def check_all(check, folder):
 
     known = set(re.findall(r"`(stdiowatch_\w+)`", (TOP / "docs/metrics.md").read_text())) | {"stdiowatch_build_info"}
     known |= {f"stdiowatch_config_last_reload_{what}" for what in ("successful", "success_timestamp_seconds")}
+    known |= {"stdiowatch_web_config_last_reload_successful"}
     used = {name for rule in rules for name in re.findall(r"(?<!:)\bstdiowatch_\w+(?!\w*:)", rule["expr"])}
     check.equal("rules use no metric that docs/metrics.md does not have", used - known, set())
     inhibitions(check, folder, page, alerts)
