@@ -71,7 +71,10 @@ impl Sidecar {
 
     /// Probes what `script` starts, where `$LIAR` is a server.
     fn probe(&self, script: &str, leftovers: Leftovers, resources: Resources) -> Report {
-        let spec = LaunchSpec { leftovers, resources, ..sh(script) };
+        self.probe_spec(LaunchSpec { leftovers, resources, ..sh(script) })
+    }
+
+    fn probe_spec(&self, spec: LaunchSpec) -> Report {
         let mut server = Watched::new(ServerName::new("s").unwrap(), spec, Duration::from_secs(60));
         server.times.startup = Duration::from_secs(10);
         server.times.eof_grace = Duration::from_millis(500);
@@ -234,6 +237,49 @@ fn a_server_with_too_many_processes_is_killed() {
     });
 }
 
+#[test]
+fn a_server_with_too_much_cpu_time_is_killed() {
+    alone("a_server_with_too_much_cpu_time_is_killed", || {
+        let sidecar = Sidecar::start();
+        let cpu = |ms| Resources { cpu: Some(Duration::from_millis(ms)), ..Resources::default() };
+        let sound = sidecar.limited("exec $LIAR ''", cpu(5000));
+        assert_eq!((sound.verdict, codes(&sound)), (Verdict::Pass, vec![]));
+        let start = sidecar.limited("while :; do :; done", cpu(200));
+        is_over(&start, "limit.cpu");
+        assert!(start.findings[0].message.ends_with(" s of CPU time, with a limit of 0.20 s"), "{:?}", start.findings[0]);
+        // A helper's is the server's, and so is what helpers had that have ended.
+        is_over(&sidecar.limited(&format!("(while :; do :; done) {QUIET} & exec $LIAR hang"), cpu(200)), "limit.cpu");
+        is_over(&sidecar.limited("while :; do /bin/sh -c 'i=0; while [ $i -lt 5000 ]; do i=$((i+1)); done'; done", cpu(200)), "limit.cpu");
+    });
+}
+
+#[test]
+fn who_ends_over_a_limit_of_the_kernels_has_not_crashed() {
+    alone("who_ends_over_a_limit_of_the_kernels_has_not_crashed", || {
+        let sidecar = Sidecar::start();
+        let ended = |script: &str, code: &str| {
+            let report = sidecar.limited(script, Resources { file_size: Some(64 << 10), ..Resources::default() });
+            assert_eq!((codes(&report), report.reason), (vec![code], Some(Reason::Policy)), "{report:#?}");
+            report
+        };
+        let file = std::env::temp_dir().join(format!("stdiowatch-test-large-{}", std::process::id()));
+        // The limit is set from outside, a moment after the start.
+        let large = |how: &str| format!("sleep 0.2; {how} head -c 100000 /dev/zero >{}", file.display());
+        let report = ended(&large("exec"), "limit.file_size");
+        assert!(report.findings[0].evidence.contains("SIGXFSZ"), "{:?}", report.findings[0]);
+        assert_eq!(fs::metadata(&file).unwrap().len(), 64 << 10);
+        // As a shell tells of it; and who ignores the signal has an error.
+        ended(&format!("{}; exit $?", large("")), "limit.file_size");
+        ended(&format!("trap '' XFSZ; {{ {}; }} || exit 1", large("")), "limit.file_size");
+        fs::remove_file(&file).unwrap();
+        // Over a limit of somebody else's.
+        ended("kill -XCPU $$", "limit.cpu");
+        // A pipe is no file, and a server that has an error like that and lives has not ended.
+        let lives = sidecar.limited("echo 'x: File too large' >&2; exec $LIAR ''", Resources { file_size: Some(0), ..Resources::default() });
+        assert_eq!(codes(&lives), Vec::<&str>::new(), "{lives:#?}");
+    });
+}
+
 /// Doubles, each in a session of its own, up to some thousands if nobody stops it.
 const BOMB: &str = r#"export B='trap "" TERM; if [ $1 -gt 0 ]; then for i in 1 2; do setsid -f sh -c "$B" x $(($1-1)); done; fi; exec sleep 100'; setsid -f sh -c "$B" x 10 </dev/null >/dev/null 2>&1"#;
 
@@ -274,10 +320,18 @@ fn processes_that_multiply_are_ended_beside_others() {
 #[test]
 fn descriptors_and_core_dumps_are_limited_by_the_kernel() {
     alone("descriptors_and_core_dumps_are_limited_by_the_kernel", || {
-        let said = |resources| output(&LaunchSpec { resources, ..sh("sleep 0.1; sh -c 'ulimit -n; ulimit -Hn; grep core /proc/self/limits'") });
+        let said = |resources| {
+            output(&LaunchSpec {
+                resources,
+                ..sh("sleep 0.1; sh -c 'ulimit -n; ulimit -Hn; grep core /proc/self/limits; grep -i -e cpu.time -e ^Max.file.size /proc/self/limits'")
+            })
+        };
         let limited = said(Resources { open_files: Some(77), ..Resources::default() });
         let lines: Vec<&str> = limited.lines().collect();
         assert_eq!(lines[..2], ["77", "77"]);
+        let all = said(Resources { cpu: Some(Duration::from_millis(1500)), file_size: Some(4096), ..Resources::default() });
+        let words: Vec<String> = all.lines().skip(3).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        assert_eq!(words, ["Max cpu time 3 4 seconds", "Max file size 4096 4096 bytes"]);
         let core: Vec<&str> = lines[2].split_whitespace().collect();
         assert!(core[4] == "1" || core[4] == "0", "{core:?}");
         let own = rustix::process::getrlimit(rustix::process::Resource::Nofile);
@@ -305,6 +359,220 @@ fn output(spec: &LaunchSpec) -> String {
         child.sweep(Duration::from_secs(1)).await;
         String::from_utf8(said).unwrap()
     })
+}
+
+// As whom, and where.
+
+/// As `nobody`, where we may do that.
+fn as_nobody(spec: LaunchSpec) -> LaunchSpec {
+    LaunchSpec { user: Some("65534:65534".parse().unwrap()), no_new_privs: true, ..spec }
+}
+
+fn is_root() -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        eprintln!("skipped: it takes root");
+    }
+    root
+}
+
+/// What a server sees of itself.
+const SELF: &str = "tr '\\0' '\\n' </proc/self/environ | sort; tr '\\0' ' ' </proc/self/cmdline; echo; echo $0; pwd; ls /proc/self/fd; \
+    grep -E '^(Uid|Gid|Groups|NoNewPrivs|CapPrm|CapEff|CapAmb|SigIgn|SigBlk)' /proc/self/status; ulimit -Sn; ulimit -Hn";
+
+#[test]
+fn another_user_is_all_that_differs() {
+    alone("another_user_is_all_that_differs", || {
+        if !is_root() {
+            return;
+        }
+        let here = std::env::temp_dir().canonicalize().unwrap();
+        let spec = LaunchSpec { cwd: Some(here), resources: Resources { open_files: Some(77), ..Resources::default() }, ..sh(SELF) };
+        let (ours, theirs) = (output(&spec), output(&as_nobody(spec)));
+        let id = |status: &str, key: &str| status.lines().find_map(|l| Some(l.strip_prefix(key)?.split_whitespace().collect::<Vec<_>>().join(" ")));
+        for (key, value) in [
+            ("Uid:", "65534 65534 65534 65534"),
+            ("Gid:", "65534 65534 65534 65534"),
+            ("Groups:", "65534"),
+            ("NoNewPrivs:", "1"),
+            ("CapPrm:", "0000000000000000"),
+            ("CapEff:", "0000000000000000"),
+            ("CapAmb:", "0000000000000000"),
+        ] {
+            assert_eq!(id(&theirs, key).as_deref(), Some(value), "{key} in {theirs}");
+        }
+        // Environment, arguments, name, directory, descriptors, signals and limits are what they are without.
+        let same = |said: &str| {
+            let differs = ["Uid:", "Gid:", "Groups:", "NoNewPrivs:", "Cap", "STDIOWATCH_TREE=", "BROWSER="];
+            said.lines().filter(|line| !differs.iter().any(|d| line.starts_with(d))).map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(same(&theirs), same(&ours));
+        assert!(theirs.ends_with("\n77\n77\n"), "{theirs}");
+    });
+}
+
+#[test]
+fn a_server_of_another_users_is_probed_and_ended_as_any_other() {
+    alone("a_server_of_another_users_is_probed_and_ended_as_any_other", || {
+        if !is_root() {
+            return;
+        }
+        // Where everybody can reach it.
+        let liar = std::env::temp_dir().join(format!("stdiowatch-liar-{}", std::process::id()));
+        fs::copy(self::liar(), &liar).unwrap();
+        let sidecar = Sidecar::start();
+        let probe = |script: &str, resources| {
+            let script = script.replace("$LIAR", liar.to_str().unwrap());
+            sidecar.probe_spec(as_nobody(LaunchSpec { resources, ..sh(&script) }))
+        };
+        let sound = probe("exec $LIAR ''", Resources::default());
+        assert_eq!((sound.verdict, codes(&sound)), (Verdict::Pass, vec![]), "{sound:#?}");
+        let left = probe(&format!("setsid sleep 100 {QUIET} & exec $LIAR 'on eof: hang'"), Resources::default());
+        assert_eq!(codes(&left), ["shutdown.needed_term", "shutdown.left_escaped"], "{left:#?}");
+        nothing_is_left();
+        is_over(&probe("exec $LIAR 'take 80\nhang'", memory(40)), "limit.memory");
+        is_over(&probe("while :; do :; done", Resources { cpu: Some(Duration::from_millis(200)), ..Resources::default() }), "limit.cpu");
+        fs::remove_file(liar).unwrap();
+    });
+}
+
+#[test]
+fn a_launch_as_another_user_fails_as_any_other() {
+    alone("a_launch_as_another_user_fails_as_any_other", || {
+        if !is_root() {
+            return;
+        }
+        let dir = std::env::temp_dir().join(format!("stdiowatch-shim-{}", std::process::id()));
+        fs::create_dir(&dir).unwrap();
+        let file = |name: &str, text: &str, mode: u32| {
+            let path = dir.join(name);
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+            path.to_str().unwrap().to_owned()
+        };
+        let commands = [
+            ("/no/such/file".to_owned(), "spawn.not_found"),
+            ("no-such-command".to_owned(), "spawn.not_found"),
+            (file("script", "#!/no/interpreter\n", 0o755), "spawn.interpreter_missing"),
+            (file("text", "exit 0\n", 0o755), "spawn.exec_format"),
+            (file("no-x", "#!/bin/sh\n", 0o644), "spawn.permission"),
+            // Which only root may.
+            (file("ours", "#!/bin/sh\n", 0o700), "spawn.permission"),
+            (dir.to_str().unwrap().to_owned(), "spawn.permission"),
+        ];
+        let sidecar = Sidecar::start();
+        for (command, code) in commands {
+            let report = sidecar.probe_spec(as_nobody(LaunchSpec { command: command.clone(), ..LaunchSpec::default() }));
+            assert_eq!((codes(&report), report.verdict), (vec![code], Verdict::Fail), "{command}: {report:#?}");
+            nothing_is_left();
+        }
+        let nemo = sidecar.probe_spec(LaunchSpec { user: Some("no-such-user".parse().unwrap()), ..sh("exec cat") });
+        assert_eq!(codes(&nemo), ["spawn.failed"]);
+        assert_eq!(nemo.findings[0].evidence, "there is no user \"no-such-user\" in /etc/passwd");
+        fs::remove_dir_all(dir).unwrap();
+    });
+}
+
+#[test]
+fn who_may_not_become_another_user_says_so() {
+    let test = "who_may_not_become_another_user_says_so";
+    if std::env::var_os(ALONE).is_some() {
+        let sidecar = Sidecar::start();
+        let other = sidecar.probe_spec(as_nobody(sh("exec cat")));
+        assert_eq!(codes(&other), ["spawn.failed"]);
+        assert!(other.findings[0].evidence.contains("needs CAP_SETUID, CAP_SETGID and CAP_KILL"), "{other:#?}");
+        // As whom it runs anyway it runs.
+        let own = format!("{}:{}", rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+        let own = sidecar.probe_spec(LaunchSpec { user: Some(own.parse().unwrap()), no_new_privs: true, ..sh("exec $LIAR ''") });
+        assert_eq!(codes(&own), Vec::<&str>::new(), "{own:#?}");
+        return;
+    }
+    if !is_root() {
+        return passes(again(test));
+    }
+    if Command::new("setpriv").arg("--version").output().is_err() {
+        eprintln!("skipped: it takes setpriv");
+        return;
+    }
+    let inner = again(test);
+    let mut outer = Command::new("setpriv");
+    outer.args(["--bounding-set=-all", "--inh-caps=-all"]).arg(inner.get_program()).args(inner.get_args());
+    passes(outer);
+}
+
+#[test]
+fn no_new_privileges_alone_take_no_privileges() {
+    alone("no_new_privileges_alone_take_no_privileges", || {
+        let said = |no_new_privs| output(&LaunchSpec { no_new_privs, ..sh("grep NoNewPrivs /proc/self/status") });
+        assert_eq!((said(true).as_str(), said(false).as_str()), ("NoNewPrivs:\t1\n", "NoNewPrivs:\t0\n"));
+    });
+}
+
+#[test]
+fn a_private_directory_goes_with_the_server() {
+    alone("a_private_directory_goes_with_the_server", || {
+        let sidecar = Sidecar::start();
+        let note = std::env::temp_dir().join(format!("stdiowatch-note-{}", std::process::id()));
+        let script = |then: &str| {
+            format!("echo $TMPDIR $TMP $TEMP >{}; mkdir -p $TMPDIR/a/b; touch $TMPDIR/a/b/c; ln -s / $TMPDIR/root; {then}", note.display())
+        };
+        let noted = || {
+            let said = fs::read_to_string(&note).unwrap();
+            let words: Vec<&str> = said.split_whitespace().collect();
+            assert!(words.len() == 3 && words.iter().all(|word| *word == words[0]), "{said}");
+            words[0].to_owned()
+        };
+        let mut seen = Vec::new();
+        for (then, wanted) in [
+            ("exec $LIAR ''", vec![]),
+            ("exec $LIAR 'exit 3'", vec!["exit.before_reply"]),
+            ("setsid sh -c 'while :; do echo x >$TMPDIR/$$; done' & exec $LIAR ''", vec!["shutdown.left_escaped"]),
+        ] {
+            let report = sidecar.probe_spec(LaunchSpec { private_tmp: true, ..sh(&script(then)) });
+            assert_eq!(codes(&report), wanted, "{report:#?}");
+            let dir = noted();
+            assert!(!Path::new(&dir).exists() && !seen.contains(&dir), "{dir}");
+            seen.push(dir);
+            assert!(report.given.unwrap().env.contains(&"TMPDIR".to_owned()));
+        }
+        if is_root() {
+            let own = output(&as_nobody(LaunchSpec { private_tmp: true, ..sh("touch $TMPDIR/x && stat -c '%U %a' $TMPDIR; echo $TMPDIR") }));
+            let (mode, dir) = own.trim().split_once('\n').unwrap();
+            assert_eq!((mode, Path::new(dir).exists()), ("nobody 700", false));
+        }
+        fs::remove_file(note).unwrap();
+    });
+}
+
+/// Run as a test of itself: a sidecar that has a server with a directory of its own.
+#[test]
+#[ignore = "a helper of another"]
+fn sidecar_with_a_private_directory() {
+    if std::env::var_os(ALONE).is_some() {
+        let sidecar = Sidecar::start();
+        let script = "echo \"tmp $TMPDIR\" >/proc/$PPID/fd/1; touch $TMPDIR/x; exec $LIAR 'before initialize: sleep 8000ms'";
+        sidecar.probe_spec(LaunchSpec { private_tmp: true, ..sh(script) });
+    }
+}
+
+#[test]
+fn a_private_directory_that_a_killed_sidecar_left_is_removed_by_the_next() {
+    let test = "a_private_directory_that_a_killed_sidecar_left_is_removed_by_the_next";
+    alone(test, || {
+        let mut killed = again("sidecar_with_a_private_directory").arg("--ignored").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut lines = BufReader::new(killed.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let left: String = lines.find_map(|line| Some(line.split_once("tmp ")?.1.to_owned())).unwrap();
+        until("it is in use", || Path::new(&left).join("x").exists());
+        let sidecar = Sidecar::start();
+        let next = || sidecar.probe_spec(LaunchSpec { private_tmp: true, ..sh("exec $LIAR ''") });
+        next();
+        assert!(Path::new(&left).join("x").exists(), "of one that lives");
+        killed.kill().unwrap();
+        killed.wait().unwrap();
+        assert!(Path::new(&left).exists());
+        next();
+        assert!(!Path::new(&left).exists());
+    });
 }
 
 // What it leaves.
@@ -427,9 +695,19 @@ fn mask(status: &str, which: &str) -> u64 {
 fn limits_do_not_take_a_launch_to_the_fork_path() {
     let test = "limits_do_not_take_a_launch_to_the_fork_path";
     if std::env::var_os(ALONE).is_some() {
-        let resources = Resources { memory: Some(1 << 30), processes: Some(9), open_files: Some(99) };
+        let resources = Resources {
+            memory: Some(1 << 30),
+            processes: Some(9),
+            open_files: Some(99),
+            cpu: Some(Duration::from_secs(9)),
+            file_size: Some(1 << 20),
+        };
         let here = std::env::temp_dir();
         output(&LaunchSpec { command: "/bin/cat".to_owned(), resources, leftovers: Leftovers::Report, cwd: Some(here), ..LaunchSpec::default() });
+        output(&LaunchSpec { no_new_privs: true, private_tmp: true, ..sh("exit 0") });
+        if is_root() {
+            output(&as_nobody(sh("exit 0")));
+        }
         return;
     }
     let inner = again(test);

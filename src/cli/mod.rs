@@ -13,6 +13,7 @@ mod lock;
 mod lockfile;
 mod log;
 mod output;
+mod panics;
 mod probing;
 mod progress;
 mod reference;
@@ -33,6 +34,7 @@ use clap::Parser as _;
 /// anything was launched.
 #[must_use]
 pub fn run() -> ExitCode {
+    panics::are_told_without_secrets();
     // As a server's browser: before the arguments are read, which are not ours then.
     if let Some(code) = crate::outside::process::browser_main() {
         return code;
@@ -41,6 +43,10 @@ pub fn run() -> ExitCode {
     // before the parser is made, which would take more memory than all else it does.
     if std::env::args_os().skip(1).eq(["guard"]) {
         return crate::outside::process::guard_main();
+    }
+    // Which becomes a server. Started by stdiowatch itself, too.
+    if std::env::args_os().nth(1).is_some_and(|first| first == crate::outside::process::SHIM) {
+        return crate::outside::process::shim_main();
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

@@ -164,6 +164,24 @@ const SHARED: &[Key] = &[
         "kill",
         "What becomes of descendants that outlive the server: they are ended, or told of and left alone.",
     ),
+    key(
+        "user",
+        Kind::Text(Texts::User),
+        "",
+        "As whom the server runs: `NAME`, `UID`, `NAME:GROUP` or `UID:GID`, with the user's own groups. Takes the privileges of root.",
+    ),
+    key(
+        "no_new_privs",
+        Kind::Bool,
+        "",
+        "Whether no program that the server executes gives it privileges (`sudo`, setuid, file capabilities). `true` where `user` is given, otherwise `false`: launchers may need one.",
+    ),
+    key(
+        "private_tmp",
+        Kind::Bool,
+        "false",
+        "Whether each probe's server gets a directory of its own for temporary files (TMPDIR, TMP, TEMP), which is removed afterwards with all that is in it.",
+    ),
     key("limits", Kind::Keys(&LIMITS), "", "How much is read of a server, and how much it may take."),
 ];
 
@@ -276,6 +294,8 @@ static LIMITS: Keys = Keys {
         key("memory", Kind::Amount(Amount::Size(1 << 20, 1 << 50)), "", "Resident memory of the server and its descendants together."),
         key("processes", Kind::Amount(Amount::Count(1, 1_000_000)), "", "Processes of a server, itself included."),
         key("open_files", Kind::Amount(Amount::Count(3, 1_000_000_000)), "", "Open descriptors of each process."),
+        key("cpu", POSITIVE, "", "CPU time of the server and its descendants together, in one launch."),
+        key("file_size", Kind::Amount(Amount::Size(0, 1 << 50)), "", "The largest file that each process may write. Pipes and sockets are none."),
     ]],
     hints: &[],
 };

@@ -115,6 +115,7 @@ impl Kind {
             Kind::Text(Texts::Path) => "path".to_owned(),
             Kind::Text(Texts::Address) => "HOST:PORT".to_owned(),
             Kind::Text(Texts::Command | Texts::Tool | Texts::Any | Texts::Header) => "text".to_owned(),
+            Kind::Text(Texts::User) => "USER or USER:GROUP".to_owned(),
             Kind::Text(Texts::Route) => "path of a URL".to_owned(),
             Kind::Text(Texts::Bcrypt) => "bcrypt hash".to_owned(),
             Kind::Scalar => "text or number".to_owned(),

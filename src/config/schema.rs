@@ -65,6 +65,7 @@ fn kind(kind_of: &'static Kind) -> Value {
         Kind::Text(Texts::Route) => json!({"type": "string", "pattern": "^/"}),
         Kind::Text(Texts::Bcrypt) => json!({"type": "string", "pattern": "^\\$2[abxy]\\$"}),
         Kind::Text(Texts::Address) => varying(json!({"type": "string", "pattern": ":[0-9]{1,5}$"})),
+        Kind::Text(Texts::User) => varying(json!({"type": "string", "pattern": "^[^:,\\s]+(:[^:,\\s]+)?$"})),
         Kind::Scalar => json!({"type": ["string", "number"]}),
         Kind::Word(words) => varying(json!({"enum": words})),
         Kind::Amount(amount) => self::amount(*amount),

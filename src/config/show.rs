@@ -67,6 +67,11 @@ fn show_server(out: &mut String, server: &Configured) {
         line("call", call(wanted, &redactor));
     }
     line("leftovers", spec.leftovers.as_str().to_owned());
+    if let Some(user) = &spec.user {
+        line("user", text(&user.to_string()));
+    }
+    line("no_new_privs", spec.no_new_privs.to_string());
+    line("private_tmp", spec.private_tmp.to_string());
     line("limits", limits(watched, spec));
 }
 
@@ -112,6 +117,8 @@ fn limits(watched: &Watched, spec: &LaunchSpec) -> String {
         ("memory", resources.memory.map(shown_size)),
         ("processes", resources.processes.map(|n| n.to_string())),
         ("open_files", resources.open_files.map(|n| n.to_string())),
+        ("cpu", resources.cpu.map(shown_duration)),
+        ("file_size", resources.file_size.map(shown_size)),
     ];
     let given = given.into_iter().filter_map(|(key, value)| Some((key, value?)));
     map(known.into_iter().chain(given).map(|(key, value)| (key.to_owned(), value)))

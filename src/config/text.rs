@@ -21,6 +21,8 @@ pub enum Texts {
     Bcrypt,
     /// The value of a header field.
     Header,
+    /// A user, and a group.
+    User,
 }
 
 impl Texts {
@@ -35,6 +37,7 @@ impl Texts {
             Texts::Route => "a path, as in /livez",
             Texts::Bcrypt => "a bcrypt hash in quotes, as `htpasswd -nBC 10 NAME` makes it: $2y$10$…",
             Texts::Header => "a text",
+            Texts::User => "a user, as in nobody or \"65534:65534\"",
         }
     }
 
@@ -54,6 +57,7 @@ impl Texts {
             Texts::Command | Texts::Path if text.contains('\0') => Err("contains a NUL byte, which no path can".to_owned()),
             Texts::Command | Texts::Path | Texts::Tool => Ok(()),
             Texts::Address => address(text),
+            Texts::User => text.parse::<crate::outside::process::User>().map(drop),
         }
     }
 }

@@ -77,6 +77,8 @@ pub struct Listing {
     pub digest: Digest,
     /// Why it may not be accepted, in words; `None` if it may.
     pub unfit: Option<String>,
+    /// The name of an item that holds something that must not surface, if one does: then it is not for the disk.
+    pub secret: Option<String>,
     /// The lists that were offered, also those without items.
     pub lists: Vec<ListKind>,
     /// The items by list and name.
@@ -136,7 +138,7 @@ impl Listing {
             order.push(key);
         }
         let unfit = twice(&items).or_else(|| listed.clone().find_map(odd));
-        Listing { conditions, digest: set_digest(listed), unfit, lists, items, order }
+        Listing { conditions, digest: set_digest(listed), unfit, secret: None, lists, items, order }
     }
 
     /// Each item: its list, its name as it is shown, its canonical form.

@@ -128,6 +128,19 @@ impl Vault {
         written
     }
 
+    /// Keeps nothing under `name` any more.
+    ///
+    /// # Errors
+    ///
+    /// When what is kept there cannot be removed.
+    pub fn forget(&self, name: &str) -> Result<(), VaultError> {
+        let path = self.path(name);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_error("remove", &path)(error)),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
     /// Moves what is kept under `name` out of the way, since it makes no sense, and says where to.
     ///
     /// # Errors

@@ -117,6 +117,10 @@ pub enum Taken {
     Memory,
     /// Processes, the launched one included.
     Processes,
+    /// User and system time of all its processes together, in milliseconds.
+    Cpu,
+    /// The size of a file, in bytes: what it is ended for by the kernel, and never told by us.
+    FileSize,
 }
 
 /// A server has more of something than it may.

@@ -16,7 +16,7 @@ use crate::judge::{Accepted, Listing, LockFile, Source};
 use crate::ledger::{Record, ServerState};
 use crate::outside::clock;
 use crate::outside::vault::{Vault, VaultError};
-use crate::words::ServerName;
+use crate::words::{ServerName, printable};
 
 /// How long to wait before what could not be written is tried again.
 const AGAIN: Duration = Duration::from_secs(60);
@@ -50,8 +50,8 @@ impl Kept {
 /// Something to be kept.
 #[derive(Debug)]
 enum Thing {
-    /// What was accepted of a server.
-    Accepted(ServerName, Arc<Listing>),
+    /// What was accepted of a server; `None` if that is not to be written.
+    Accepted(ServerName, Option<Arc<Listing>>),
     /// What its probes came to.
     Record(Box<Record>),
 }
@@ -149,8 +149,13 @@ impl Keeper {
         }
     }
 
-    /// Has what was accepted of a server kept.
+    /// Has what was accepted of a server kept. Not where a configured value is in it: then nothing is kept, not what
+    /// was accepted before either, and that is told.
     pub fn save(&self, name: &ServerName, listing: Arc<Listing>) {
+        if let Some(item) = &listing.secret {
+            warn!(server = name.as_str(), "what was accepted of it is not kept over restarts: {} holds a configured value", printable(item, 200));
+        }
+        let listing = Some(listing).filter(|listing| listing.secret.is_none());
         self.send(Thing::Accepted(name.clone(), listing));
     }
 
@@ -210,7 +215,7 @@ struct Desk {
     vault: Arc<Vault>,
     kept: Arc<Kept>,
     /// What is still to be written, the last of each server only.
-    accepted: BTreeMap<ServerName, Arc<Listing>>,
+    accepted: BTreeMap<ServerName, Option<Arc<Listing>>>,
     records: BTreeMap<ServerName, Box<Record>>,
 }
 
@@ -250,6 +255,7 @@ impl Desk {
     fn write(&mut self) {
         let (vault, kept) = (&self.vault, &self.kept);
         self.accepted.retain(|name, listing| {
+            let Some(listing) = listing else { return !written(kept, name, vault.forget(name.as_str())) };
             let lock = LockFile { servers: [(name.clone(), Listing::clone(listing))].into() };
             !written(kept, name, vault.save(name.as_str(), lock.to_text().as_bytes()))
         });

@@ -24,7 +24,7 @@ use crate::outside::clock;
 use crate::outside::peers::PeerWatch;
 use crate::outside::process::{GuardCommand, Kin, LaunchSpec, Launcher};
 use crate::probe::{Machine, Peers, Plan, Recording, Reel, Tape};
-use crate::words::{ServerName, printable};
+use crate::words::{Redactor, ServerName};
 
 /// How long a launch keeps others from starting, if no reply comes before. The start-up time of a
 /// server is only honest while no more servers start than there are cores; one that hangs must not
@@ -251,9 +251,14 @@ impl Pad {
             observation.peers.live = self.peers.borrow_mut().again(&job.name, started.up, &self.launcher);
             report = judged(&observation);
         }
-        report.given = Some(given(&job.spec));
+        report.given = Some(given(&job.spec, &plan.redactor));
         report.name_withheld(|name| std::env::var_os(name).is_some());
-        let listed = observation.judged().and_then(|launch| Listing::of(launch, &environment));
+        let mut listed = observation.judged().and_then(|launch| Listing::of(launch, &environment));
+        if let Some(listed) = &mut listed {
+            // What is the same as before was looked through then.
+            let known = job.accepted.as_ref().filter(|accepted| accepted.listing.digest == listed.digest);
+            listed.secret = known.map_or_else(|| listed.secret_in(&plan.redactor), |accepted| accepted.listing.secret.clone());
+        }
         let is_worth_a_look = !report.verdict.is_up() && !observation.cancelled;
         let reel = tape.as_mut().and_then(Tape::take_reel).filter(|_| is_worth_a_look);
         let peers = observation.peers;
@@ -302,11 +307,11 @@ impl Drop for Held {
 }
 
 /// What of a launch may be shown.
-fn given(spec: &LaunchSpec) -> Given {
+fn given(spec: &LaunchSpec, redactor: &Redactor) -> Given {
     Given {
         env_mode: spec.env_mode.as_str().to_owned(),
         env: spec.environment_names(),
-        cwd: spec.cwd.as_ref().map(|dir| printable(&dir.to_string_lossy(), 300)),
+        cwd: spec.cwd.as_ref().map(|dir| redactor.printable(&dir.to_string_lossy(), 300)),
         stdio: spec.stdio.as_str().to_owned(),
     }
 }

@@ -48,6 +48,8 @@ fn said(happening: &Happening, whole: Option<usize>) -> Option<String> {
             let of = match excess.of {
                 Taken::Memory => "bytes of memory",
                 Taken::Processes => "processes",
+                Taken::Cpu => "ms of CPU time",
+                Taken::FileSize => "bytes in a file",
             };
             return Some(format!("it had {} {of}, and may have {}", excess.figure, excess.limit));
         }

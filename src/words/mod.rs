@@ -3,6 +3,7 @@
 mod at;
 mod digest;
 mod excerpt;
+mod forms;
 mod moment;
 mod name;
 mod redact;

@@ -242,6 +242,6 @@ pub fn signal(pid: u32, name: &str) {
     rustix::process::kill_process(pid, signal).unwrap();
 }
 
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

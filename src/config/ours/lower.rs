@@ -123,10 +123,15 @@ impl<'e> Lowering<'e> {
             cwd: got.at_path(&["cwd"]).and_then(Got::text).map(|cwd| self.path(cwd)),
             stdio: if word(got, &["stdio"]) == Some("socketpair") { StdioKind::Socketpair } else { StdioKind::Pipe },
             leftovers: if word(got, &["leftovers"]) == Some("report") { Leftovers::Report } else { Leftovers::Kill },
+            user: got.at_path(&["user"]).and_then(Got::text).and_then(|user| user.parse().ok()),
+            no_new_privs: got.at_path(&["no_new_privs"]).map_or(got.at_path(&["user"]).is_some(), |got| got.what == What::Bool(true)),
+            private_tmp: got.at_path(&["private_tmp"]).is_some_and(|got| got.what == What::Bool(true)),
             resources: Resources {
                 memory: number(got, &["limits", "memory"]),
                 processes: number(got, &["limits", "processes"]),
                 open_files: number(got, &["limits", "open_files"]),
+                cpu: duration(got, &["limits", "cpu"]),
+                file_size: number(got, &["limits", "file_size"]),
             },
         }
     }

@@ -3,6 +3,7 @@
 use super::super::case::{Case, Check, Found};
 use super::super::verdict::Severity::Fail;
 use super::container::silence_hint;
+use super::limit;
 use crate::probe::{Asked, Exit, LaunchError, Phase, What};
 use crate::words::printable;
 
@@ -104,7 +105,7 @@ pub(super) const CHECKS: &[Check] = &[
         mend: "Missing credentials or arguments, a failed import, a container without -i, a default transport other than stdio are the usual causes. Run the command by hand with the variables that it gets: HOME LOGNAME PATH SHELL TERM USER and those of --env; others of your shell's are not handed on.",
         run: |case| {
             case.seen(|what| match what {
-                What::Exited { asked, exit, after_reply: false, held } => {
+                What::Exited { asked, exit, after_reply: false, held } if !is_over(case, *asked, *exit) => {
                     Some(format!("the server {} before it answered `{}`{}", ended(*exit), asked.method(), held_words(*held)))
                 }
                 _ => None,
@@ -119,7 +120,7 @@ pub(super) const CHECKS: &[Check] = &[
         mend: "If its stderr does not say why, run it by hand and send it the same. Servers that end at a message they do not know, or at an error in one request, end their clients' sessions.",
         run: |case| {
             case.seen(|what| match what {
-                What::Exited { asked, exit, after_reply: true, held } => {
+                What::Exited { asked, exit, after_reply: true, held } if !is_over(case, *asked, *exit) => {
                     Some(format!("the server {} while `{}` was unanswered{}", ended(*exit), asked.method(), held_words(*held)))
                 }
                 _ => None,
@@ -156,6 +157,11 @@ pub(super) const CHECKS: &[Check] = &[
         },
     },
 ];
+
+/// Whether it ended over a limit, which is told as that.
+fn is_over(case: Case<'_>, asked: Asked, exit: Exit) -> bool {
+    limit::over(case.launch, asked.phase(), exit).is_some()
+}
 
 fn launch_error(case: Case<'_>, wanted: impl Fn(&LaunchError) -> Option<(String, String)>) -> Option<Found> {
     let (message, evidence) = wanted(case.launch.failure.as_ref()?)?;

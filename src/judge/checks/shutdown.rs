@@ -4,6 +4,7 @@ use super::super::case::{Case, Check, Found};
 use super::super::verdict::Severity::{Info, Warn};
 use super::container::stubborn_hint;
 use super::launch::{ended, signal_name};
+use super::limit;
 use crate::probe::{End, EndedBy, Exit, LeftContainer, Leftover, Phase, What};
 
 pub(super) const CHECKS: &[Check] = &[
@@ -40,6 +41,8 @@ pub(super) const CHECKS: &[Check] = &[
         mend: "Look for a crash in its clean-up code.",
         run: |case| {
             exit_at_eof(case, |exit| match exit {
+                // Told as what it is.
+                Exit::Signal(_) if limit::over(case.launch, Phase::Shutdown, exit).is_some() => None,
                 Exit::Signal(signal) => {
                     Some(format!("at the end of its input the server was ended by {}, which we did not send", signal_name(signal)))
                 }

@@ -19,6 +19,7 @@ use super::browser::{BrowserCall, Calls};
 use super::container::{Container, Ended};
 use super::launch::Launcher;
 use super::leader::Signal;
+use super::private_tmp::PrivateTmp;
 use super::spec::{LaunchSpec, Resources, StdioKind};
 use super::stdio::Watched;
 use super::sweep::Tree;
@@ -41,6 +42,8 @@ pub struct Child {
     calls: Option<Arc<Calls>>,
     /// We have sent it a signal.
     signalled: AtomicBool,
+    /// For its temporary files: gone when all of its tree is, so last.
+    tmp: Option<PrivateTmp>,
 }
 
 impl Child {
@@ -50,6 +53,7 @@ impl Child {
         mut tree: Tree,
         container: Option<Container>,
         calls: Option<Arc<Calls>>,
+        tmp: Option<PrivateTmp>,
     ) -> io::Result<Child> {
         let [stdin, stdout, stderr] = ours;
         let (stdout, stderr) = (Watched::new(stdout), Watched::new(stderr));
@@ -58,7 +62,7 @@ impl Child {
             tree.lingers();
         }
         let signalled = AtomicBool::new(false);
-        Ok(Child { stdin: Stdin::new(stdin, kind), stdout, stderr, quick: Quick::new(), tree, container, calls, signalled })
+        Ok(Child { stdin: Stdin::new(stdin, kind), stdout, stderr, quick: Quick::new(), tree, container, calls, signalled, tmp })
     }
 
     /// The pid, which is the number of its process group too.
@@ -214,17 +218,31 @@ impl Child {
     /// Takes no time where nothing is left; else up to 25 ms for what is just ending, `term_grace` (1 s
     /// at the most) from SIGTERM to SIGKILL, and 2 s after that.
     pub async fn sweep(self, term_grace: Duration) -> (Swept, Usage) {
-        self.into_tree().sweep(term_grace).await
+        let (tree, tmp) = self.into_tree();
+        let swept = tree.sweep(term_grace).await;
+        remove(tmp).await;
+        swept
     }
 
     /// Kills the launched process and all of its tree: nothing is asked to end before, nor spared.
     pub async fn end(self) -> (Swept, Usage) {
-        self.into_tree().end().await
+        let (tree, tmp) = self.into_tree();
+        let swept = tree.end().await;
+        remove(tmp).await;
+        swept
     }
 
     /// Closes the streams.
-    fn into_tree(self) -> Tree {
-        self.tree
+    fn into_tree(self) -> (Tree, Option<PrivateTmp>) {
+        (self.tree, self.tmp)
+    }
+}
+
+/// Removes it on another thread: there may be a million files in it, and other servers are waiting for this one.
+async fn remove(tmp: Option<PrivateTmp>) {
+    if let Some(tmp) = tmp {
+        // Where the runtime is being shut down it is removed by being dropped.
+        let _ = tokio::task::spawn_blocking(move || drop(tmp)).await;
     }
 }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use std::process::Command;
 
 use super::browser::{BROWSER, stub};
@@ -19,6 +20,9 @@ const SDK: [&str; 6] = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"];
 /// Where a program is looked for without a PATH (glibc's `confstr(_CS_PATH)`).
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
+/// What names a directory for temporary files: to C and most others, to Node and Python too.
+const TMP: [&str; 3] = ["TMPDIR", "TMP", "TEMP"];
+
 /// A server's environment: what it inherits of ours, a browser that opens nothing, then its own entries.
 pub(super) struct Environment<'a>(&'a LaunchSpec);
 
@@ -27,8 +31,8 @@ impl<'a> Environment<'a> {
         Environment(spec)
     }
 
-    /// Gives a command this environment and no other, and the marker.
-    pub(super) fn apply(&self, command: &mut Command, marker: &str) {
+    /// Gives a command this environment and no other, and the marker; `tmp` is for its temporary files.
+    pub(super) fn apply(&self, command: &mut Command, marker: &str, tmp: Option<&Path>) {
         command.env_clear();
         match self.0.env_mode {
             EnvMode::Sdk => {
@@ -46,6 +50,7 @@ impl<'a> Environment<'a> {
         }
         // A desktop's own browser, too: nobody has asked for a page.
         command.env(BROWSER, stub());
+        command.envs(tmp.iter().flat_map(|tmp| TMP.map(|name| (name, tmp))));
         command.envs(self.0.env.iter().map(|(name, value)| (name, value))).env(MARKER, marker);
     }
 
@@ -53,7 +58,7 @@ impl<'a> Environment<'a> {
     #[expect(clippy::disallowed_methods, reason = "nothing is launched: the builder is asked what it would hand on")]
     pub(super) fn names(&self) -> Vec<String> {
         let mut command = Command::new("");
-        self.apply(&mut command, "");
+        self.apply(&mut command, "", self.0.private_tmp.then_some(Path::new("")));
         // A map, so sorted already.
         command.get_envs().filter(|(_, value)| value.is_some()).map(|(name, _)| printable(&name.to_string_lossy(), 100)).collect()
     }
@@ -92,7 +97,7 @@ mod tests {
         let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let spec = LaunchSpec { env_mode, env, ..LaunchSpec::default() };
         let mut command = Command::new("x");
-        Environment::of(&spec).apply(&mut command, "m");
+        Environment::of(&spec).apply(&mut command, "m", None);
         command.get_envs().map(|(name, value)| (name.into(), value.unwrap().into())).collect()
     }
 
@@ -122,6 +127,19 @@ mod tests {
         let clean = entries(EnvMode::Clean, &[("A", "1"), ("A", "2"), ("BROWSER", "mine")]);
         assert_eq!(clean, [entry("A", "2"), entry("BROWSER", "mine"), entry(MARKER, "m")]);
         assert!(entries(EnvMode::Inherit, &[]).len() >= env::vars_os().count());
+    }
+
+    #[test]
+    fn a_private_directory_is_named_by_all_its_names_unless_the_server_has_its_own() {
+        let env = vec![("TMP".to_owned(), "/mine".to_owned())];
+        let spec = LaunchSpec { env_mode: EnvMode::Clean, env, private_tmp: true, ..LaunchSpec::default() };
+        #[expect(clippy::disallowed_methods, reason = "it is not launched")]
+        let mut command = Command::new("x");
+        Environment::of(&spec).apply(&mut command, "m", Some(Path::new("/t")));
+        let got: Vec<_> = command.get_envs().filter(|(name, _)| TMP.iter().any(|tmp| name == tmp)).collect();
+        let is = |name, value| (OsStr::new(name), Some(OsStr::new(value)));
+        assert_eq!(got, [is("TEMP", "/t"), is("TMP", "/mine"), is("TMPDIR", "/t")]);
+        assert!(Environment::of(&spec).names().contains(&"TMPDIR".to_owned()));
     }
 
     #[test]

@@ -38,6 +38,11 @@ impl GuardCommand {
         GuardCommand::new("/proc/self/exe", ["guard"])
     }
 
+    /// The program.
+    pub(super) fn program(&self) -> &std::path::Path {
+        &self.program
+    }
+
     /// Another program that runs [`guard_main`](super::guard_main).
     #[must_use]
     pub fn new<A: Into<OsString>>(program: impl Into<PathBuf>, args: impl IntoIterator<Item = A>) -> GuardCommand {

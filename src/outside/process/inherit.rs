@@ -29,17 +29,23 @@ pub(super) fn shed() -> io::Result<()> {
     hear(&proc_fs::ignored_signals())
 }
 
+/// Has SIGPIPE as it was before std came: to be called by a program that is about to become another one.
+pub(super) fn hear_broken_pipes() -> io::Result<()> {
+    catch(&[13])
+}
+
 /// Has ignored signals caught: what happens then is the same for us, and an exec resets what is caught and
 /// not what is ignored. Any handler will do, and the runtime's stays for good.
 fn hear(ignored: &[i32]) -> io::Result<()> {
     let ignored: Vec<i32> = ignored.iter().copied().filter(|number| (1..=HIGHEST).contains(number) && !LEFT.contains(number)).collect();
-    if ignored.is_empty() {
-        return Ok(());
-    }
+    if ignored.is_empty() { Ok(()) } else { catch(&ignored) }
+}
+
+fn catch(signals: &[i32]) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let inside = runtime.enter();
-    let heard: io::Result<()> = ignored.into_iter().try_for_each(|number| match signal(SignalKind::from_raw(number)) {
-        Err(error) if number == CHLD => Err(error),
+    let heard: io::Result<()> = signals.iter().try_for_each(|number| match signal(SignalKind::from_raw(*number)) {
+        Err(error) if *number == CHLD => Err(error),
         // Of the others some cannot be caught, for one SIGSEGV.
         Ok(_) | Err(_) => Ok(()),
     });

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::thread::ThreadId;
@@ -16,19 +16,22 @@ use rustix::io::Errno;
 use super::binaries::Binaries;
 use super::browser::Calls;
 use super::child::Child;
-use super::confine::confine;
+use super::confine::{confine, dump_no_core};
 use super::container::Container;
 use super::environment::Environment;
 use super::family::Family;
 use super::guard::{Guard, GuardCommand};
 use super::inherit;
 use super::leader::Leader;
+use super::private_tmp::PrivateTmp;
 use super::proc_fs::Stat;
 use super::resolve::{self, Place};
+use super::shim::{Obstacle, Shim, Told};
 use super::spec::LaunchSpec;
 use super::stdio::Stdio;
 use super::sweep::Tree;
 use crate::probe::LaunchError;
+use crate::words::Digest;
 
 /// How often a program that is being written is tried again, and after how long.
 const BUSY_TRIES: u32 = 5;
@@ -44,13 +47,15 @@ pub struct Launcher {
     guard: Guard,
     home: Home,
     binaries: Binaries,
+    /// This program.
+    own: PathBuf,
     /// Without it calls for a browser are not noticed, and open nothing all the same.
     calls: Option<Arc<Calls>>,
 }
 
 impl Launcher {
     /// Makes this process the reaper of its descendants, rids it of what servers are not to inherit (ignored
-    /// and blocked signals, descriptors above 2), gives this thread a working directory of its
+    /// and blocked signals, descriptors above 2), has it dump no core, gives this thread a working directory of its
     /// own where that is allowed, and starts the guard.
     ///
     /// # Errors
@@ -60,9 +65,11 @@ impl Launcher {
     pub fn start(guard: GuardCommand) -> io::Result<Launcher> {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
         inherit::shed()?;
+        dump_no_core(None);
         let family = Arc::new(Family::new()?);
         let calls = Calls::new(family.id()).ok().map(Arc::new);
-        let launcher = Launcher { family, guard: Guard::new(guard), home: Home::new(), binaries: Binaries::default(), calls };
+        let own = guard.program().to_owned();
+        let launcher = Launcher { family, guard: Guard::new(guard), home: Home::new(), binaries: Binaries::default(), own, calls };
         let _ = launcher.guard_running();
         Ok(launcher)
     }
@@ -99,9 +106,19 @@ impl Launcher {
         let mark = self.family.next_mark(spec.leftovers);
         let container = Container::of(&spec.command, &spec.args, &mark.text);
         let labelled = container.as_ref().map(|container| container.labelled(&spec.args));
-        let mut command = Command::new(&program);
-        command.arg0(&spec.command).args(labelled.as_ref().unwrap_or(&spec.args)).process_group(0);
-        environment.apply(&mut command, &self.family.marker(&mark.text));
+        let shim = Shim::of(spec).map_err(|error| LaunchError::Failed { error })?;
+        let (mut command, told) = match &shim {
+            Some(shim) => {
+                shim.command(&self.own, &spec.command, &program).map(|(command, told)| (command, Some(told))).map_err(resolve::resources)?
+            }
+            None => (Command::new(&program), None),
+        };
+        if shim.is_none() {
+            command.arg0(&spec.command);
+        }
+        command.args(labelled.as_ref().unwrap_or(&spec.args)).process_group(0);
+        let tmp = spec.private_tmp.then(|| self.private_tmp(&mark.text, shim.as_ref())).transpose()?;
+        environment.apply(&mut command, &self.family.marker(&mark.text), tmp.as_ref().map(PrivateTmp::path));
         let [stdin, stdout, stderr] = stdio.theirs;
         command.stdin(stdin).stdout(stdout).stderr(stderr);
         if cwd.is_some() && self.home.forks() && place.is_no_program(&program) {
@@ -119,10 +136,25 @@ impl Launcher {
                 });
             }
         };
-        confine(leader.pid(), &spec.resources);
+        if shim.is_none() {
+            confine(Some(leader.pid()), &spec.resources);
+        }
         let tree = Tree::new(Arc::clone(&self.family), leader, slot, mark);
-        Child::new(stdio.ours, spec.stdio, tree, container, self.calls.clone())
+        // Dropped, the tree is cleared away.
+        told.map_or(Ok(()), Told::wait).map_err(|obstacle| match obstacle {
+            Obstacle::Execute(errno) => place.explain(errno, &spec.command, &program),
+            Obstacle::Become(errno) => resolve::not_allowed(errno, spec),
+        })?;
+        Child::new(stdio.ours, spec.stdio, tree, container, self.calls.clone(), tmp)
             .map_err(|error| resolve::resources(Errno::from_io_error(&error).unwrap_or(Errno::NOMEM)))
+    }
+
+    /// A directory for a tree's temporary files. Its name tells nothing of the mark, which is a secret.
+    fn private_tmp(&self, mark: &str, shim: Option<&Shim>) -> Result<PrivateTmp, LaunchError> {
+        let name = Digest::of(mark.as_bytes()).to_string();
+        PrivateTmp::make(&name[..24], shim.and_then(Shim::owner)).map_err(|error| LaunchError::Resources {
+            error: format!("no directory for its temporary files could be made in {}: {error}", std::env::temp_dir().display()),
+        })
     }
 
     /// Whether a process is of something which this launcher has running, or left alone.

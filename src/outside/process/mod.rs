@@ -12,6 +12,9 @@
 //! child        Child: the three streams and the exit, all of it usable from one select!
 //! browser      what the server gets for a browser, and who is told when it calls it
 //! confine      what the server may take
+//! account      as whom it runs, if not as us
+//! private_tmp  a directory of its own for temporary files
+//! shim         what has to happen in its process before it runs: `stdiowatch shim`
 //! leader       the launched process itself: waited for, signalled, reaped; never left a zombie
 //! family       all that this sidecar has launched: whose is a process that turns up?
 //! container    servers run by docker, podman, nerdctl: labelled, found again, removed
@@ -31,6 +34,7 @@
 //! - `Command` gets no hook, no user, no group: each makes std fork, which copies our page tables
 //!   and runs a file without `#!` by the shell (glibc's `execvp`), unlike `posix_spawn`.
 
+mod account;
 mod binaries;
 mod browser;
 mod child;
@@ -45,12 +49,15 @@ mod inherit;
 pub(in crate::outside) mod kin;
 mod launch;
 mod leader;
+mod private_tmp;
 pub(in crate::outside) mod proc_fs;
 mod resolve;
+mod shim;
 mod spec;
 mod stdio;
 mod sweep;
 
+pub use account::User;
 pub use browser::{BrowserCall, browser_main};
 pub use child::Child;
 pub use container::container_run;
@@ -59,4 +66,5 @@ pub use guarding::guard_main;
 pub use kin::Kin;
 pub use launch::Launcher;
 pub use leader::Signal;
+pub use shim::{SUBCOMMAND as SHIM, shim_main};
 pub use spec::{EnvMode, LaunchSpec, Leftovers, Resources, StdioKind};

@@ -28,6 +28,8 @@ pub(in crate::outside) struct Stat {
     pub(in crate::outside) started: u64,
     pub(in crate::outside) dead: bool,
     threads: u32,
+    /// User and system time in clock ticks, of itself and of the children that it has reaped.
+    pub(super) ticks: u64,
 }
 
 /// Reads a whole small file.
@@ -76,6 +78,7 @@ fn parse_stat(line: &[u8]) -> Option<Stat> {
         started: fields.get(19)?.parse().ok()?,
         dead,
         threads,
+        ticks: fields.get(11..15)?.iter().map_while(|field| field.parse::<u64>().ok()).sum(),
     })
 }
 
@@ -205,7 +208,7 @@ mod tests {
         let line = b"42 (a) R (b) S 7 40 40 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 12345 99 1 2 3";
         let stat = parse_stat(line).unwrap();
         assert_eq!((stat.pid, stat.comm.as_str(), stat.parent, stat.group), (42, "a) R (b", 7, 40));
-        assert_eq!((stat.started, stat.dead), (12345, false));
+        assert_eq!((stat.started, stat.dead, stat.ticks), (12345, false, 5 + 6 + 7 + 8));
         assert_eq!(parse_stat(b"42 (a"), None);
         assert_eq!(parse_stat(b""), None);
         assert!(parse_stat(b"42 (\xff) S 7 40 40 0 -1 0 1 2 3 4 5 6 7 8 20 0 1 0 1 9").is_some());

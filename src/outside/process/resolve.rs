@@ -14,6 +14,7 @@ use rustix::io::Errno;
 
 use super::binaries::Binaries;
 use super::format::{self, HEAD};
+use super::spec::LaunchSpec;
 use crate::probe::LaunchError;
 use crate::words::printable;
 
@@ -255,6 +256,13 @@ impl Obstacle {
 /// An error that is the server's or its configuration's.
 pub(super) fn failed(errno: Errno) -> LaunchError {
     LaunchError::Failed { error: words_of(errno) }
+}
+
+/// The launched process could not become what it is to be.
+pub(super) fn not_allowed(errno: Errno, spec: &LaunchSpec) -> LaunchError {
+    let user = spec.user.as_ref().map_or_else(|| "with no_new_privs".to_owned(), |user| format!("as {user}"));
+    let needs = if errno == Errno::PERM { "; stdiowatch needs CAP_SETUID and CAP_SETGID for that, as root has them" } else { "" };
+    LaunchError::Failed { error: format!("{}: it could not be run {user}{needs}", words_of(errno)) }
 }
 
 /// An error that is ours.

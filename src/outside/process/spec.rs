@@ -1,6 +1,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
+use super::account::User;
 use super::environment::Environment;
 use crate::judge;
 use crate::words::{Digest, ServerName, printable};
@@ -47,6 +49,12 @@ pub struct LaunchSpec {
     pub leftovers: Leftovers,
     /// What it may take.
     pub resources: Resources,
+    /// As whom it runs; `None` for us.
+    pub user: Option<User>,
+    /// Whether no program that it executes gives it privileges (setuid, file capabilities).
+    pub no_new_privs: bool,
+    /// Whether it gets a directory of its own for temporary files, which is removed after the probe.
+    pub private_tmp: bool,
 }
 
 /// What becomes of descendants that outlive a server.
@@ -68,6 +76,10 @@ pub struct Resources {
     pub processes: Option<u64>,
     /// Open descriptors of each process.
     pub open_files: Option<u64>,
+    /// CPU time of all its processes together, in one launch.
+    pub cpu: Option<Duration>,
+    /// The largest file that each process may write, in bytes.
+    pub file_size: Option<u64>,
 }
 
 impl EnvMode {
