@@ -27,11 +27,11 @@ mod tests {
             words(Some(Location::caller()), payload.as_ref())
         };
         let quoting: [fn(&str); 4] =
-            [|text| panic!("{text}"), |text| drop(text[..8].to_owned()), |text| drop(text.parse::<u8>().unwrap()), |text| assert_eq!(text, "")];
+            [|text| panic!("{text}"), |text| drop(text[..8].to_owned()), |text| assert!(text.parse::<u8>().unwrap() > 0), |text| assert_eq!(text, "")];
         for panic in quoting {
             let told = told(panic);
             assert!(told.contains("panics.rs:") && !told.contains("secret"), "{told}");
         }
-        assert!(told(|text| drop(text.strip_prefix("x").unwrap())).contains("`Option::unwrap()` on a `None` value"));
+        assert!(told(|text| assert!(text.strip_prefix("x").unwrap().is_empty())).contains("`Option::unwrap()` on a `None` value"));
     }
 }

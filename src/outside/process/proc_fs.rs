@@ -27,7 +27,7 @@ pub(in crate::outside) struct Stat {
     /// In clock ticks after boot: with the pid, it names a process for good.
     pub(in crate::outside) started: u64,
     pub(in crate::outside) dead: bool,
-    threads: u32,
+    pub(super) threads: u32,
     /// User and system time in clock ticks, of itself and of the children that it has reaped.
     pub(super) ticks: u64,
 }
