@@ -189,3 +189,19 @@ fn there_is_a_sample_of_everything_that_can_be_seen() {
         }
     }
 }
+
+#[test]
+fn every_test_that_security_md_names_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(root.join("SECURITY.md")).unwrap();
+    let mut paths = Vec::new();
+    ["src", "tests"].iter().for_each(|dir| sources(&root.join(dir), &mut paths));
+    let code: String = paths.iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+    let held: Vec<&str> = text.lines().filter(|line| line.starts_with("| ")).filter_map(|line| line.rsplit('|').nth(1)).collect();
+    let named: Vec<&str> = held.iter().flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+    assert!(named.len() > 30, "{named:?}");
+    for name in named {
+        let there = code.contains(&format!("fn {name}(")) || root.join(name).exists();
+        assert!(there || root.join("tests/fuzzed").join(format!("{name}.rs")).exists(), "no test is called {name}");
+    }
+}

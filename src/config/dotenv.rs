@@ -9,7 +9,7 @@ use super::tree::{Place, Problem};
 /// # Errors
 ///
 /// The first line that is none, with its place.
-pub(super) fn read(text: &str) -> Result<Vec<(String, String)>, Problem> {
+pub fn read(text: &str) -> Result<Vec<(String, String)>, Problem> {
     let mut variables = Vec::new();
     for (line, raw) in (1u32..).zip(text.lines()) {
         let trimmed = raw.trim();

@@ -33,19 +33,34 @@ struct Said {
 ///
 /// Everything that is wrong, by file and place; there is at least one problem.
 pub fn load(paths: &[PathBuf], env: Env<'_>) -> Result<Configuration, Vec<FileProblem>> {
+    let mut seen = BTreeSet::new();
+    let different = paths.iter().filter(|path| seen.insert(fs::canonicalize(path).unwrap_or_else(|_| (*path).clone())));
+    put_together(&mut different.map(|path| (path, one(path, env))))
+}
+
+/// Reads one configuration file whose text is at hand; `path` says of which kind it is, and what its relative paths are
+/// taken from. Files that it names are read.
+///
+/// # Errors
+///
+/// The same.
+pub fn read(text: &str, path: &Path, env: Env<'_>) -> Result<Configuration, Vec<FileProblem>> {
+    put_together(&mut std::iter::once((&path.to_owned(), of_text(text, path, env))))
+}
+
+/// What a file says, or what is wrong with it.
+type Read<'p> = (&'p PathBuf, Result<Said, Vec<FileProblem>>);
+
+fn put_together(files: &mut dyn Iterator<Item = Read<'_>>) -> Result<Configuration, Vec<FileProblem>> {
     let mut configuration = Configuration::default();
     let mut problems = Vec::new();
-    let mut seen = BTreeSet::new();
     let mut listen = Global::new("listen");
     let mut state_dir = Global::new("state_dir");
     let mut web_config = Global::new("web_config");
     let mut show_private = Global::new("show_private");
-    for path in paths {
-        if !seen.insert(fs::canonicalize(path).unwrap_or_else(|_| path.clone())) {
-            continue;
-        }
+    for (path, said) in files {
         configuration.files.push(path.clone());
-        match one(path, env) {
+        match said {
             Ok(said) => {
                 problems.extend(listen.take(path, said.listen));
                 problems.extend(state_dir.take(path, said.state_dir));
@@ -74,10 +89,14 @@ pub fn load(paths: &[PathBuf], env: Env<'_>) -> Result<Configuration, Vec<FilePr
 fn one(path: &Path, env: Env<'_>) -> Result<Said, Vec<FileProblem>> {
     let largest = if clients::is_named_like_one(path) { clients::MAX_BYTES as u64 } else { LARGEST };
     let text = text(path, largest).map_err(|problem| vec![FileProblem { file: path.to_owned(), problem }])?;
-    if is_clients(path, &text) {
-        return of_client(&text, path, env);
+    of_text(&text, path, env)
+}
+
+fn of_text(text: &str, path: &Path, env: Env<'_>) -> Result<Said, Vec<FileProblem>> {
+    if is_clients(path, text) {
+        return of_client(text, path, env);
     }
-    let ours::Ours { listen, state_dir, web_config, show_private, servers, files } = ours::read(&text, path, env)?;
+    let ours::Ours { listen, state_dir, web_config, show_private, servers, files } = ours::read(text, path, env)?;
     Ok(Said { listen, state_dir, web_config, show_private, servers, skipped: Vec::new(), files })
 }
 

@@ -1,7 +1,7 @@
 //! Floor 7: configuration files, ours and those of MCP clients, into servers to watch.
 
 pub mod clients;
-mod dotenv;
+pub mod dotenv;
 mod expand;
 pub mod file;
 mod keys;
@@ -26,7 +26,7 @@ use tree::{Place, Problem};
 
 pub use keys::{FILE, INTERVAL, LISTEN};
 pub use kind::{Key, Keys, Kind, Names};
-pub use load::load;
+pub use load::{load, read};
 pub use ours::call;
 pub use read::known_code;
 pub use schema::schema;

@@ -3,6 +3,7 @@
 //! hyper's own time limit on a request's head also runs between requests, so it cannot both let a
 //! scraper keep its connection for a minute and cut who dribbles. The two limits are kept here.
 
+use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::{Pin, pin};
@@ -11,8 +12,11 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::Router;
+use axum::response::Response;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper::service::service_fn;
+use hyper::service::Service;
 use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
@@ -132,22 +136,8 @@ pub(super) async fn serve(
         _ = stop.wait_for(|stop| *stop) => return,
     };
     let Some((stream, line)) = opened else { return };
-    let io = TokioIo::new(stream);
-    let stopping = Stopping(stop.clone());
-    let service = service_fn(|mut request| {
-        let (router, activity) = (router.clone(), Arc::clone(&activity));
-        request.extensions_mut().insert(stopping.clone());
-        request.extensions_mut().insert(line.clone());
-        async move {
-            activity.set_busy(true);
-            let response = router.oneshot(request).await;
-            activity.set_busy(false);
-            response
-        }
-    });
-    let mut connection = pin!(
-        http1::Builder::new().header_read_timeout(None).half_close(true).max_buf_size(MAX_HEAD).max_headers(MAX_FIELDS).serve_connection(io, service)
-    );
+    let service = Requests { router, activity: Arc::clone(&activity), line, stopping: Stopping(stop.clone()) };
+    let mut connection = pin!(http().serve_connection(TokioIo::new(stream), service));
     let mut stopping = false;
     while !stopping {
         tokio::select! {
@@ -160,6 +150,51 @@ pub(super) async fn serve(
         }
     }
     in_time(connection, &activity, patience).await;
+}
+
+/// Answers what comes over `stream`, without TLS and without limits of time, until its client ends it, or `stop` becomes
+/// true and what is in flight is answered.
+pub(super) async fn answer(stream: impl AsyncRead + AsyncWrite + Unpin, router: Router, mut stop: watch::Receiver<bool>) {
+    let service = Requests { router, activity: Arc::new(Activity::new()), line: Line::Plain, stopping: Stopping(stop.clone()) };
+    let mut connection = pin!(http().serve_connection(TokioIo::new(stream), service));
+    tokio::select! {
+        _ = connection.as_mut() => return,
+        _ = stop.wait_for(|stop| *stop) => connection.as_mut().graceful_shutdown(),
+    }
+    let _ = connection.await;
+}
+
+/// HTTP/1 as it is spoken here.
+fn http() -> http1::Builder {
+    let mut http = http1::Builder::new();
+    http.header_read_timeout(None).half_close(true).max_buf_size(MAX_HEAD).max_headers(MAX_FIELDS);
+    http
+}
+
+/// What answers the requests of one connection.
+struct Requests {
+    router: Router,
+    activity: Arc<Activity>,
+    line: Line,
+    stopping: Stopping,
+}
+
+impl Service<Request<Incoming>> for Requests {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
+
+    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
+        let (router, activity) = (self.router.clone(), Arc::clone(&self.activity));
+        request.extensions_mut().insert(self.stopping.clone());
+        request.extensions_mut().insert(self.line.clone());
+        Box::pin(async move {
+            activity.set_busy(true);
+            let response = router.oneshot(request).await;
+            activity.set_busy(false);
+            response
+        })
+    }
 }
 
 /// The stream that requests come over, and how it came about; `None` if none ever will.

@@ -9,13 +9,14 @@ use std::time::Duration;
 
 use axum::Router;
 use rustix::process::{Resource, getrlimit};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::access::Guard;
-use super::connection::{Activity, Patience, serve};
+use super::connection::{Activity, Patience, answer, serve};
 
 /// How long to wait when a connection could not be accepted for want of something.
 const BACK_OFF: Duration = Duration::from_millis(100);
@@ -144,6 +145,21 @@ pub async fn run_with(
     drop(listener);
     house.close().await;
     Ok(())
+}
+
+/// Answers what comes over one connection that somebody else has accepted, without TLS: until its client ends it, or
+/// `shutdown` is ready and what is in flight is answered.
+pub async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin, router: Router, shutdown: impl Future<Output = ()>) {
+    let stop = watch::Sender::new(false);
+    let order = async {
+        shutdown.await;
+        stop.send_replace(true);
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        () = answer(stream, router, stop.subscribe()) => {}
+        () = order => {}
+    }
 }
 
 /// Everything that is connected.

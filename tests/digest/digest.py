@@ -50,7 +50,7 @@ def decimal(token):
     power = -power if exponent.startswith("-") else power
     together = whole + fraction
     leading = len(together) - len(together.lstrip("0"))
-    return negative, together.strip("0"), power + len(whole) - leading
+    return negative, together.strip("0"), max(-MAX_EXPONENT, min(power + len(whole) - leading, MAX_EXPONENT))
 
 
 def ecmascript(double):

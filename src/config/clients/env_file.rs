@@ -33,7 +33,8 @@ pub(super) fn text_of(path: &Path) -> Result<String, String> {
 /// `src/vs/base/common/envfile.ts`): a line each, `NAME=value` or `NAME: value`, `export` before it or
 /// not, `#` begins a comment outside of quotes, quotes around the whole value are taken off, and `\n`
 /// and `\r` mean something in double ones.
-pub(super) fn variables(text: &str) -> Vec<(String, String)> {
+#[must_use]
+pub fn variables(text: &str) -> Vec<(String, String)> {
     text.split(['\n', '\r']).filter_map(variable).collect()
 }
 

@@ -60,7 +60,7 @@ use crate::running::Watched;
 use crate::words::{ServerName, printable};
 
 mod entry;
-mod env_file;
+pub mod env_file;
 mod fill;
 mod ground;
 mod groups;

@@ -40,10 +40,19 @@ pub struct Web {
 ///
 /// Everything that is wrong, by its place.
 pub fn load(path: &Path) -> Result<Web, Vec<FileProblem>> {
+    let text = file::text(path, LARGEST).map_err(|problem| vec![FileProblem { file: path.to_owned(), problem }])?;
+    read(&text, path)
+}
+
+/// The same of a file whose text is at hand.
+///
+/// # Errors
+///
+/// The same.
+pub fn read(text: &str, path: &Path) -> Result<Web, Vec<FileProblem>> {
     let in_file = |problem| FileProblem { file: path.to_owned(), problem };
-    let text = file::text(path, LARGEST).map_err(|problem| vec![in_file(problem)])?;
     let mut lowering = Lowering { path, problems: Vec::new(), files: vec![path.to_owned()] };
-    let web = read(&text, &mut lowering);
+    let web = understand(text, &mut lowering);
     let mut problems = lowering.problems;
     problems.sort_by_key(|problem| problem.at);
     match web {
@@ -52,7 +61,7 @@ pub fn load(path: &Path) -> Result<Web, Vec<FileProblem>> {
     }
 }
 
-fn read(text: &str, lowering: &mut Lowering<'_>) -> Option<Web> {
+fn understand(text: &str, lowering: &mut Lowering<'_>) -> Option<Web> {
     // A file that is being written is empty for a moment: that lets nobody in.
     if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
         let message = "there is nothing in it; write `basic_auth_users` or `tls_server_config`, or {} to let everybody in".to_owned();

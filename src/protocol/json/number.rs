@@ -95,6 +95,8 @@ impl Decimal {
         let beyond = if exponent.starts_with('-') { -MAX_EXPONENT } else { MAX_EXPONENT };
         let exponent = exponent.parse::<i64>().unwrap_or(beyond).clamp(-MAX_EXPONENT, MAX_EXPONENT);
         let point = exponent.saturating_add(length(whole)).saturating_sub(length(&all[..leading]));
+        // Here again, or what is written for a number beyond would be read as another one.
+        let point = point.clamp(-MAX_EXPONENT, MAX_EXPONENT);
         Decimal { negative, digits: all.trim_matches('0').to_owned(), point }
     }
 
@@ -179,7 +181,9 @@ mod tests {
             ("1e-999", "0.1e-998"),
             ("0.10000000000000000001", "0.10000000000000000001e0"),
             ("12.30000000000000000001", "0.1230000000000000000001e2"),
-            ("1e99999999999999999999", "0.1e4611686018427387905"),
+            ("1e99999999999999999999", "0.1e4611686018427387904"),
+            ("0.1e4611686018427387905", "0.1e4611686018427387904"),
+            ("0.001e-99999999999999999999", "0.1e-4611686018427387904"),
             ("-1e-99999999999999999999", "-0.1e-4611686018427387903"),
         ] {
             assert_eq!(form(token), (wanted.to_owned(), Form::Exact), "{token}");
