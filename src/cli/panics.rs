@@ -26,8 +26,12 @@ mod tests {
             let payload = std::panic::catch_unwind(|| panic(std::hint::black_box("secret é"))).unwrap_err();
             words(Some(Location::caller()), payload.as_ref())
         };
-        let quoting: [fn(&str); 4] =
-            [|text| panic!("{text}"), |text| drop(text[..8].to_owned()), |text| assert!(text.parse::<u8>().unwrap() > 0), |text| assert_eq!(text, "")];
+        let quoting: [fn(&str); 4] = [
+            |text| panic!("{text}"),
+            |text| drop(text[..8].to_owned()),
+            |text| assert!(text.parse::<u8>().unwrap() > 0),
+            |text| assert_eq!(text, ""),
+        ];
         for panic in quoting {
             let told = told(panic);
             assert!(told.contains("panics.rs:") && !told.contains("secret"), "{told}");

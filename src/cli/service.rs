@@ -11,7 +11,7 @@
 //! It does not wait for the first round: that takes as long as the slowest server does, and a unit that watches a
 //! broken server is a unit that runs.
 
-use std::pin::pin;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -60,14 +60,22 @@ impl Notifier {
         (Notifier { socket, watchdog, readings, hub, ready: false, refused: false, told: String::new() }, told)
     }
 
-    /// Tells how it goes until `work` is done; `stopped` becomes true when it begins to end.
-    pub(super) async fn during<T>(mut self, work: impl Future<Output = T>, mut stopped: watch::Receiver<bool>) -> T {
-        let mut work = pin!(work);
+    /// Tells how it goes until `work` is done; `stopped` becomes true when it begins to end. A manager that does
+    /// not listen keeps nobody from the work.
+    pub(super) async fn during<T>(self, work: impl Future<Output = T>, stopped: watch::Receiver<bool>) -> T {
         if self.socket.is_none() {
             // And with it the list of what there would be to tell.
             drop(self);
             return work.await;
         }
+        tokio::select! {
+            biased;
+            never = self.go_on(stopped) => match never {},
+            done = work => done,
+        }
+    }
+
+    async fn go_on(mut self, mut stopped: watch::Receiver<bool>) -> Infallible {
         let mut stopping = false;
         let (mut look, mut sign) = (Instant::now(), Instant::now());
         loop {
@@ -90,7 +98,6 @@ impl Notifier {
                         sign = now + self.give_sign(stopping).await;
                     }
                 }
-                done = &mut work => return done,
             }
         }
     }
@@ -153,6 +160,24 @@ impl Notifier {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_manager_that_does_not_listen_keeps_nobody_from_the_work() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let hub = Arc::new(Hub::new(Vec::new()));
+            hub.update(|snapshot| snapshot.sidecar.last_tick = clock::up());
+            let (ours, _manager) = UnixDatagram::pair().unwrap();
+            while ours.try_send(b"full").is_ok() {}
+            let (_, readings) = mpsc::unbounded_channel();
+            let watchdog = Some(Duration::from_millis(2));
+            let notifier = Notifier { socket: Some(ours), watchdog, readings, hub, ready: false, refused: false, told: String::new() };
+            let (_stop, stopped) = watch::channel(false);
+            let work = tokio::time::sleep(Duration::from_millis(50));
+            let done = tokio::time::timeout(Duration::from_secs(20), notifier.during(work, stopped)).await;
+            assert!(done.is_ok(), "the work goes on");
+        });
+    }
 
     #[test]
     fn a_scheduler_that_does_not_run_gives_no_sign_of_life() {
