@@ -526,7 +526,7 @@ fn a_private_directory_goes_with_the_server() {
         for (then, wanted) in [
             ("exec $LIAR ''", vec![]),
             ("exec $LIAR 'exit 3'", vec!["exit.before_reply"]),
-            ("setsid sh -c 'while :; do echo x >$TMPDIR/$$; done' & exec $LIAR ''", vec!["shutdown.left_escaped"]),
+            ("setsid sh -c 'while :; do echo x >$TMPDIR/$$; done' </dev/null >/dev/null 2>&1 & exec $LIAR ''", vec!["shutdown.left_escaped"]),
         ] {
             let report = sidecar.probe_spec(LaunchSpec { private_tmp: true, ..sh(&script(then)) });
             assert_eq!(codes(&report), wanted, "{report:#?}");

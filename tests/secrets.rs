@@ -62,7 +62,7 @@ fn blab(dir: &Scratch) -> String {
         format!(
             "on initialize: result {{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{{\"tools\":{{}},\"{every}\":{{}}}},\"serverInfo\":{{\"name\":\"{every}\",\"version\":\"{every}\"}},\"instructions\":\"{every}\"}}"
         ),
-        format!("on tools/list: result {{\"tools\":[{tool},{tool}],\"x\":\"{every}\"}}"),
+        format!("on tools/list: result {{\"tools\":[{{\"name\":\"t\",\"inputSchema\":{{\"type\":\"object\"}}}},{tool},{tool}],\"x\":\"{every}\"}}"),
         format!("on tools/call: result {{\"content\":[{{\"type\":\"text\",\"text\":\"{every}\"}}],\"isError\":true}}"),
         format!("on eof: stderr {every}"),
         "on eof: exit 3".to_owned(),
@@ -75,7 +75,7 @@ fn lister(dir: &Scratch) -> String {
     let [json, base64, ..] = written(SECRETS[0]);
     dir.write(
         "lister.mcp",
-        &format!("era legacy\ntools [{{\"name\":\"t\",\"description\":\"{json} {base64}\",\"inputSchema\":{{\"type\":\"object\"}}}}]\n"),
+        &format!("era legacy\ntools [{{\"name\":\"t\",\"description\":\"{json} {base64}\",\"inputSchema\":{{\"type\":\"object\"}}}}]\non tools/call: result {{\"content\":[{{\"type\":\"text\",\"text\":\"no\"}}]}}\n"),
     )
 }
 
@@ -94,8 +94,9 @@ fn configuration(dir: &Scratch, more: &str) -> String {
         )
     };
     let gone = format!("{{command: /gone/{}, env: {{KEY: {}}}}}", "Hunter2", serde_json::to_string("Hunter2").unwrap());
-    let (blab, lister) = (server(&blab), server(&lister).replace(", call: {tool: t", ", call: {tool: none"));
-    dir.write("s.yaml", &format!("{more}servers:\n  blab: {blab}\n  lister: {lister}\n  gone: {gone}\n"))
+    let (blab, other) = (server(&blab), server(&lister));
+    let lister = other.replace("{contains: ", "{equals: {/content/0/text: ").replace("}}}", "}}}}");
+    dir.write("s.yaml", &format!("{more}servers:\n  blab: {blab}\n  lister: {lister}\n  other: {other}\n  gone: {gone}\n"))
 }
 
 #[test]
@@ -170,6 +171,7 @@ fn nothing_that_serve_says_or_keeps_holds_a_secret() {
             "/api/v1/servers",
             "/api/v1/servers/blab",
             "/api/v1/servers/lister",
+            "/api/v1/servers/other",
             "/api/v1/servers/gone",
             "/api/v1/servers/blab/history",
             "/badge/blab.svg",
@@ -181,7 +183,7 @@ fn nothing_that_serve_says_or_keeps_holds_a_secret() {
         ] {
             shown.push_str(&ask("GET", path).1);
         }
-        assert_eq!(shown.contains("[redacted]"), private != "show_private: false\n", "{private:?}");
+        assert!(shown.contains("[redacted]"), "{private:?}");
         assert_eq!(ask("POST", "/-/accept/lister").0, 200);
         ask("POST", "/-/accept/blab");
         serving.signal("TERM");

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::protocol::json::{Doc, Value, write_canonical};
 use crate::protocol::mcp::Item;
-use crate::words::{Redactor, printable};
+use crate::words::Redactor;
 
 /// What to call, and what to expect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +24,18 @@ pub struct Call {
 }
 
 impl Call {
+    /// The same without what `redactor` knows: to be written down, not to be made.
+    pub(super) fn masked(&self, redactor: &Redactor) -> Call {
+        let masked = |text: &str| redactor.redact_str(text).into_owned();
+        Call {
+            tool: masked(&self.tool),
+            arguments: masked(&self.arguments),
+            contains: self.contains.as_deref().map(masked),
+            equals: self.equals.iter().map(|(pointer, value)| (masked(pointer), masked(value))).collect(),
+            insist: self.insist,
+        }
+    }
+
     /// Why the call must not be made; `None` if it may. `tool` is the tool, if the server lists it.
     pub(super) fn objection(&self, tool: Option<&Item>) -> Option<String> {
         let Some(tool) = tool else {
@@ -49,7 +61,7 @@ impl Call {
         if let Some(wanted) = &self.contains
             && !texts(result).contains(wanted.as_str())
         {
-            return Some(format!("its texts do not contain \"{}\"", printable(wanted, 100)));
+            return Some(format!("its texts do not contain \"{}\"", redactor.printable(wanted, 100)));
         }
         self.equals.iter().find_map(|(pointer, wanted)| unequal(result, pointer, wanted, redactor))
     }
@@ -63,7 +75,7 @@ fn texts(result: Value<'_>) -> String {
 }
 
 fn unequal(result: Value<'_>, pointer: &str, wanted: &str, redactor: &Redactor) -> Option<String> {
-    let shown = printable(pointer, 100);
+    let shown = redactor.printable(pointer, 100);
     let Some(value) = result.at(pointer) else {
         return Some(format!("there is nothing at {shown}"));
     };
@@ -71,7 +83,7 @@ fn unequal(result: Value<'_>, pointer: &str, wanted: &str, redactor: &Redactor) 
     write_canonical(value, &mut got);
     write_canonical(Doc::parse(wanted.as_bytes()).ok()?.root(), &mut expected);
     let got_text = String::from_utf8_lossy(&got);
-    (got != expected).then(|| format!("{shown} is {}, and should be {}", redactor.printable(&got_text, 100), printable(wanted, 100)))
+    (got != expected).then(|| format!("{shown} is {}, and should be {}", redactor.printable(&got_text, 100), redactor.printable(wanted, 100)))
 }
 
 #[cfg(test)]

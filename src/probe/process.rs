@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::micros;
+use crate::words::Redactor;
 
 /// Why a command could not be launched.
 ///
@@ -58,6 +59,35 @@ pub enum LaunchError {
         /// The error, in words, with its name.
         error: String,
     },
+}
+
+impl LaunchError {
+    /// The same without what `redactor` knows.
+    #[must_use]
+    pub fn masked(self, redactor: &Redactor) -> LaunchError {
+        let text = |text: String| masked(&text, redactor);
+        let path = |path: PathBuf| PathBuf::from(text(path.to_string_lossy().into_owned()));
+        match self {
+            LaunchError::NotFound { command, searched } => LaunchError::NotFound { command: text(command), searched: searched.map(text) },
+            LaunchError::InterpreterMissing { program, interpreter } => {
+                LaunchError::InterpreterMissing { program: path(program), interpreter: text(interpreter) }
+            }
+            LaunchError::CwdMissing { cwd, not_a_directory } => LaunchError::CwdMissing { cwd: path(cwd), not_a_directory },
+            LaunchError::Permission { path: file, what } => LaunchError::Permission { path: path(file), what },
+            LaunchError::ExecFormat { program } => LaunchError::ExecFormat { program: path(program) },
+            LaunchError::Failed { error } => LaunchError::Failed { error: text(error) },
+            LaunchError::Resources { error } => LaunchError::Resources { error: text(error) },
+        }
+    }
+}
+
+/// A text that was cut already may end in half a secret.
+fn masked(text: &str, redactor: &Redactor) -> String {
+    let whole = text.strip_suffix('…').unwrap_or(text);
+    let half = if whole.len() < text.len() { redactor.open_end(whole.as_bytes()) } else { 0 };
+    let mut said = redactor.redact_str(whole.get(..whole.len() - half).unwrap_or_default()).into_owned();
+    said.push_str(&text[whole.len()..]);
+    said
 }
 
 /// How a process ended.
@@ -170,4 +200,21 @@ pub struct Usage {
     /// the moment before stdin was closed. Only looked at when the probe was slow.
     #[serde(default, with = "micros")]
     pub queued: Duration,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_launch_holds_no_secret_and_no_half_of_one() {
+        let redactor = Redactor::new([b"hunter2secret".as_slice()]);
+        let of = |command: &str| LaunchError::NotFound { command: command.to_owned(), searched: Some(command.to_owned()) }.masked(&redactor);
+        let is = |command: &str| LaunchError::NotFound { command: command.to_owned(), searched: Some(command.to_owned()) };
+        assert_eq!(of("/a/hunter2secret/b"), is("/a/[redacted]/b"));
+        assert_eq!(of("/a/hunter2s…"), is("/a/…"));
+        assert_eq!(of("/a/hunter2s"), is("/a/hunter2s"));
+        let cwd = LaunchError::CwdMissing { cwd: "/hunter2secret".into(), not_a_directory: true }.masked(&redactor);
+        assert_eq!(cwd, LaunchError::CwdMissing { cwd: "/[redacted]".into(), not_a_directory: true });
+    }
 }

@@ -19,7 +19,7 @@ use super::reading::Heard;
 use crate::protocol::mcp::{Asker, Greeting};
 use crate::protocol::wire::{Framing, Id, Place};
 use crate::protocol::{Era, LATEST_MODERN};
-use crate::words::{At, Digest, printable, printable_lines};
+use crate::words::{At, Digest, printable_lines};
 
 /// How long a process that closed stdout, or whose stdin broke, may take to be seen to exit.
 const EXIT_WAIT: Duration = Duration::from_secs(1);
@@ -342,7 +342,7 @@ impl Session {
     fn call(&mut self, now: At, effects: &mut VecDeque<Effect>) {
         let Some(call) = self.plan.call.clone() else { return self.leave(now, effects) };
         if let Some(why) = call.objection(self.lists.tool(&call.tool)) {
-            let tool = printable(&call.tool, 100);
+            let tool = self.plan.redactor.printable(&call.tool, 100);
             self.note_in(now, Phase::Call, None, What::CallFailed { tool, why }, &[]);
             return self.leave(now, effects);
         }
@@ -355,7 +355,7 @@ impl Session {
     pub(super) fn called(&mut self, heard: Heard<'_>, why: Option<String>, effects: &mut VecDeque<Effect>) {
         self.called = Some(heard.now);
         if let (Some(call), Some(why)) = (&self.plan.call, why) {
-            let tool = printable(&call.tool, 100);
+            let tool = self.plan.redactor.printable(&call.tool, 100);
             self.note_heard(heard, What::CallFailed { tool, why });
         }
         self.leave(heard.now, effects);

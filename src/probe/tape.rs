@@ -380,7 +380,8 @@ impl Recording {
     /// A tape, with what is to be known about it.
     #[must_use]
     pub fn new(server: String, started_at: String, plan: Plan, peers: Peers, tape: Tape) -> Recording {
-        Recording { server, started_at, plan, peers, moments: tape.moments }
+        let call = plan.call.as_ref().map(|call| call.masked(&plan.redactor));
+        Recording { server, started_at, plan: Plan { call, ..plan }, peers, moments: tape.moments }
     }
 
     /// What happened, and when.

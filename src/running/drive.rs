@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::outside::process::{Child, Kin, LaunchSpec, Launcher, Resources, Signal};
 use crate::probe::{Effect, Excess, Input, Machine, Observation, Plan, Swept, Tape, Usage};
-use crate::words::At;
+use crate::words::{At, Redactor};
 
 /// How much is read from stdout at once. A pipe holds no more.
 const STDOUT_CHUNK: usize = 64 << 10;
@@ -52,6 +52,7 @@ pub async fn drive(
         tape,
         term_grace: plan.times.term_grace,
         measure: plan.measure,
+        redactor: Arc::clone(&plan.redactor),
     };
     let mut stdout = vec![0; STDOUT_CHUNK];
     let mut stderr = vec![0; STDERR_CHUNK];
@@ -132,6 +133,7 @@ struct Probe<'t> {
     tape: Option<&'t mut Tape>,
     term_grace: Duration,
     measure: bool,
+    redactor: Arc<Redactor>,
 }
 
 impl Probe<'_> {
@@ -179,7 +181,7 @@ impl Probe<'_> {
                     kin.launched(&child);
                     self.process = Some(Process::new(child, spec.resources));
                 }
-                Err(error) => self.tell(Input::SpawnFailed(error)),
+                Err(error) => self.tell(Input::SpawnFailed(error.masked(&self.redactor))),
             },
             Effect::Write(bytes) => self.with_process(|process| process.write(bytes)),
             Effect::CloseStdin => {

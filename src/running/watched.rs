@@ -117,7 +117,8 @@ impl Watched {
     /// arguments.
     #[must_use]
     pub fn redactor(&self) -> Redactor {
-        let env = self.spec.env.iter().map(|(_, value)| value.as_bytes());
+        // Where a command was looked for has to be told.
+        let env = self.spec.env.iter().filter(|(name, _)| name != "PATH").map(|(_, value)| value.as_bytes());
         let args = super::secrets::of_args(&self.spec.args).into_iter().map(str::as_bytes);
         let passwords = self.spec.env.iter().filter_map(|(_, value)| super::secrets::password(value)).map(str::as_bytes);
         Redactor::new(env.chain(passwords).chain(args).chain(self.secrets.iter().map(String::as_bytes)))

@@ -114,7 +114,7 @@ const SERVERS: &[(&str, &str)] = &[
     ("timeout: 5s", "4:5: unknown key \"timeout\" in a server; here it is `timeouts: {startup: 30s, request: 10s, total: 180s}`"),
     (
         "frobnicate: 1",
-        "4:5: unknown key \"frobnicate\" in a server; the keys there are command, args, env, env_from_file, env_mode, cwd, stdio, era, interval, timeouts, shutdown, objectives, thresholds, severity, schema, call, leftovers, limits",
+        "4:5: unknown key \"frobnicate\" in a server; the keys there are command, args, env, env_from_file, env_mode, cwd, stdio, era, interval, timeouts, shutdown, objectives, thresholds, severity, schema, call, leftovers, user, no_new_privs, private_tmp, limits",
     ),
     ("command: y", "4:5: \"command\" stands here a second time; the first is at 3:5"),
     ("args: a b", "4:11: `args` is a text; write a list, here [\"a\", \"b\"]"),
@@ -196,7 +196,12 @@ const SERVERS: &[(&str, &str)] = &[
     ("limits: {line: 2GiB}", "4:20: `limits.line` is \"2GiB\": too much; it is 1GiB at the most"),
     ("limits: {pages: 0}", "4:21: `limits.pages` is 0: it has to be a whole number from 1 to 1000000"),
     ("limits: {open_files: many}", "4:26: `limits.open_files` is a text; write a whole number from 3 to 1000000000"),
-    ("limits: {cpu: 1}", "4:14: unknown key \"cpu\" in `limits`; the keys there are line, output, pages, memory, processes, open_files"),
+    ("limits: {cpu: 1}", "4:19: `limits.cpu` is a number; a duration has a unit, as in 1s"),
+    ("user: a b", "4:11: `user` is \"a b\"; write a user, as in nobody, 65534, nobody:nogroup or 65534:65534"),
+    (
+        "limits: {disk: 1}",
+        "4:14: unknown key \"disk\" in `limits`; the keys there are line, output, pages, memory, processes, open_files, cpu, file_size",
+    ),
 ];
 
 #[test]

@@ -242,7 +242,7 @@ impl Child {
 async fn remove(tmp: Option<PrivateTmp>) {
     if let Some(tmp) = tmp {
         // Where the runtime is being shut down it is removed by being dropped.
-        let _ = tokio::task::spawn_blocking(move || drop(tmp)).await;
+        let _ = tokio::task::spawn_blocking(move || tmp.remove()).await;
     }
 }
 

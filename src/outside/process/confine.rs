@@ -125,7 +125,11 @@ mod tests {
 
     #[test]
     fn cpu_time_is_that_of_all_together() {
-        let busy = |ticks| Stat { ticks, ..own() };
+        let busy = |ticks| {
+            let mut stat = own();
+            stat.ticks = ticks;
+            stat
+        };
         let limit = Resources { cpu: Some(Duration::from_secs(2)), ..Resources::default() };
         assert!(limit.are_watched());
         assert_eq!(limit.excess(&[busy(100), busy(99)]), None);

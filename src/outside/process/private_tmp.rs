@@ -5,7 +5,7 @@
 //! nothing: directories within directories are moved up before they are emptied.
 //!
 //! As long as it is in use it is locked (flock(2)), which ends with us, however we end: what is not locked is
-//! nobody's any more, and is removed before the next one is made.
+//! nobody's any more, and is removed after the next probe that has one.
 
 use std::ffi::CStr;
 use std::io;
@@ -36,14 +36,13 @@ pub(super) struct PrivateTmp {
 }
 
 impl PrivateTmp {
-    /// Makes one, owned by `owner` if that is not us, with `name` in its name. Removes what others have left.
+    /// Makes one, owned by `owner` if that is not us, with `name` in its name.
     pub(super) fn make(name: &str, owner: Option<(u32, u32)>) -> io::Result<PrivateTmp> {
         PrivateTmp::make_in(&std::path::absolute(std::env::temp_dir())?, name, owner)
     }
 
     fn make_in(dir: &Path, name: &str, owner: Option<(u32, u32)>) -> io::Result<PrivateTmp> {
         let base = rustix::fs::openat(CWD, dir, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        remove_orphans(&base);
         let mut last = Errno::EXIST;
         for attempt in 0..TRIES {
             let name = format!("{PREFIX}{name}-{attempt}");
@@ -63,6 +62,15 @@ impl PrivateTmp {
 
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Removes it, and those that nobody has any more. Takes as long as it takes, within bounds.
+    pub(super) fn remove(self) {
+        let base = self.base.try_clone();
+        drop(self);
+        if let Ok(base) = base {
+            remove_orphans(&base);
+        }
     }
 }
 
@@ -252,9 +260,9 @@ mod tests {
     fn depth_costs_neither_stack_nor_descriptors() {
         let base = base("deep");
         let tmp = PrivateTmp::make_in(&base, "a", None).unwrap();
-        // Deeper than any path is long.
+        // Deeper than there are descriptors, mostly.
         let mut at = tmp.top.try_clone().unwrap();
-        for _ in 0..5000 {
+        for _ in 0..1500 {
             rustix::fs::mkdirat(&at, "d", MODE).unwrap();
             at = open_top(&at, "d").unwrap();
         }
@@ -273,6 +281,7 @@ mod tests {
         let other = base.join("other");
         fs::create_dir(&other).unwrap();
         symlink(&other, base.join(format!("{PREFIX}link-0"))).unwrap();
+        PrivateTmp::make_in(&base, "before", None).unwrap().remove();
         let next = PrivateTmp::make_in(&base, "next", None).unwrap();
         assert!(!left.exists() && other.exists() && used.path().join("file").exists());
         // A name that is taken is not taken over.
