@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::observation::{Asked, EndedBy, Launch, Observation, Peers};
+use super::observation::{Asked, EndedBy, Launch, Observation, Peers, What};
 use super::plan::{EraChoice, Fetches, Plan};
 use super::process::{Excess, Exit, LaunchError, Swept, Usage};
 use super::session::{Bounds, Opening, Session};
@@ -240,11 +240,13 @@ impl Machine {
     }
 
     /// The launch on which the server is judged: the last one, unless it was only a try at another
-    /// era than the known one, and came to nothing.
+    /// era than the known one, and came to nothing by the server's own doing. Where it was our trouble, the
+    /// refusal before says nothing: the server may have become one of the other era.
     fn judged(&self) -> usize {
         let last = self.launches.len().saturating_sub(1);
+        let in_vain = |launch: &Launch| launch.ready.is_none() && !was_our_trouble(launch);
         match self.plan.era {
-            EraChoice::Auto { remembered: Some(_) } if self.launches.last().is_some_and(|l| l.ready.is_none()) => 0,
+            EraChoice::Auto { remembered: Some(_) } if self.launches.last().is_some_and(in_vain) => 0,
             EraChoice::Auto { .. } | EraChoice::Fixed(_) => last,
         }
     }
@@ -267,4 +269,9 @@ impl Machine {
         let bounds = Bounds { startup, eof_grace, cut, end };
         self.session = Some(Session::begin(&self.plan, opening, bounds, asker, now, &mut self.effects));
     }
+}
+
+/// Whether it came to nothing because we had nothing to launch it with, or did not come to look.
+fn was_our_trouble(launch: &Launch) -> bool {
+    matches!(launch.failure, Some(LaunchError::Resources { .. })) || launch.seen.iter().any(|seen| matches!(seen.what, What::Overslept { .. }))
 }

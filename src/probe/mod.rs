@@ -27,4 +27,4 @@ pub use reel::{Reel, Scene};
 pub use tape::{Happening, Listener, Recording, Tape, TapeError, Written};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -16,25 +16,19 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::task::LocalSet;
 use tokio::time::sleep;
 
-use super::drive::drive;
+use super::ground::{Course, Ground, Host};
 use super::known_pages::KnownPages;
 use super::onlooker::Onlooker;
 use crate::judge::{Accepted, Given, Listing, Reference, Report, Rules, Verdict, judge};
 use crate::outside::clock;
-use crate::outside::peers::PeerWatch;
-use crate::outside::process::{GuardCommand, Kin, LaunchSpec, Launcher};
-use crate::probe::{Machine, Peers, Plan, Recording, Reel, Tape};
+use crate::outside::process::{GuardCommand, LaunchSpec, Launcher};
+use crate::probe::{Machine, Plan, Recording, Reel, Tape};
 use crate::words::{Redactor, ServerName};
 
 /// How long a launch keeps others from starting, if no reply comes before. The start-up time of a
 /// server is only honest while no more servers start than there are cores; one that hangs must not
 /// keep the others waiting for it.
 const LAUNCH_HOLD: Duration = Duration::from_millis(250);
-
-/// How long a live copy of the server that was told to end by ours is given for it, and how often it is
-/// looked at meanwhile.
-const SETTLE: Duration = Duration::from_millis(250);
-const SETTLE_STEP: Duration = Duration::from_millis(10);
 
 /// How much of stdout is recorded of a probe that is looked at once and not kept, in bytes.
 const RECORDED: usize = 256 << 10;
@@ -143,6 +137,22 @@ impl Launchpad {
     }
 }
 
+#[cfg(test)]
+impl Launchpad {
+    /// One that has no thread and launches nothing: it probes what is on `ground`, in the task that what is
+    /// returned is run in. So many may be starting at the same time, each with one of these permits.
+    pub(super) fn on<G: Ground + 'static>(
+        ground: G,
+        stop: watch::Receiver<bool>,
+        launches: usize,
+    ) -> (Launchpad, impl Future<Output = ()>, Arc<Semaphore>) {
+        let (messages, inbox) = mpsc::unbounded_channel();
+        let pad = Rc::new(Pad::new(ground, stop, launches));
+        let permits = Arc::clone(&pad.permits);
+        (Launchpad { messages: Some(messages), thread: None }, serve(pad, inbox), permits)
+    }
+}
+
 impl Drop for Launchpad {
     /// Waits for the probes that are running.
     fn drop(&mut self) {
@@ -164,8 +174,7 @@ fn run(guard: GuardCommand, stop: watch::Receiver<bool>, inbox: mpsc::UnboundedR
         Ok((runtime, launcher)) => {
             let _ = ready.send(Ok(()));
             let local = LocalSet::new();
-            let pad =
-                Rc::new(Pad { launcher, stop, permits: Arc::new(Semaphore::new(cores())), peers: RefCell::default(), pages: RefCell::default() });
+            let pad = Rc::new(Pad::new(Host::new(launcher), stop, cores()));
             local.spawn_local(serve(pad, inbox));
             runtime.block_on(local);
         }
@@ -176,18 +185,16 @@ fn run(guard: GuardCommand, stop: watch::Receiver<bool>, inbox: mpsc::UnboundedR
 }
 
 /// What the probes of the thread share.
-struct Pad {
-    launcher: Launcher,
+struct Pad<G> {
+    ground: G,
     stop: watch::Receiver<bool>,
     /// One for each server that may be starting at the same time.
     permits: Arc<Semaphore>,
-    /// The live copies of the servers, started by others. Never borrowed across a wait.
-    peers: RefCell<PeerWatch>,
     /// The servers' lists as they were last read. Never borrowed across a wait.
     pages: RefCell<KnownPages>,
 }
 
-async fn serve(pad: Rc<Pad>, mut inbox: mpsc::UnboundedReceiver<Message>) {
+async fn serve<G: Ground + 'static>(pad: Rc<Pad<G>>, mut inbox: mpsc::UnboundedReceiver<Message>) {
     while let Some(message) = inbox.recv().await {
         match message {
             Message::Probe(job, errand, answer) => {
@@ -198,16 +205,20 @@ async fn serve(pad: Rc<Pad>, mut inbox: mpsc::UnboundedReceiver<Message>) {
                     }
                 });
             }
-            Message::Forget(name) => pad.peers.borrow_mut().forget(&name),
+            Message::Forget(name) => pad.ground.forget(&name),
             Message::AreYouThere(answer) => {
-                pad.launcher.reap_adopted();
+                pad.ground.tidy();
                 let _ = answer.send(());
             }
         }
     }
 }
 
-impl Pad {
+impl<G: Ground> Pad<G> {
+    fn new(ground: G, stop: watch::Receiver<bool>, launches: usize) -> Pad<G> {
+        Pad { ground, stop, permits: Arc::new(Semaphore::new(launches)), pages: RefCell::default() }
+    }
+
     async fn probe(&self, job: Job, errand: Option<Errand>) -> Option<Outcome> {
         let is_one_of_many = errand.is_some();
         let (stop, mut permit, room) = match errand {
@@ -222,7 +233,7 @@ impl Pad {
                 (errand.stop, permit, RECORDED)
             }
         };
-        let mut kin = self.peers.borrow_mut().before(&job.name, &job.spec, &self.launcher);
+        let kin = self.ground.before(&job.name, &job.spec);
         let started = clock::now();
         let plan = Arc::new(Plan { pages: self.pages.borrow().of(&job.name, &job.spec), ..job.plan });
         let Onlooker { mut waits, hears } = job.onlooker;
@@ -237,18 +248,19 @@ impl Pad {
                 waits(now, pending);
             }
         };
-        let mut observation = drive(&self.launcher, Arc::clone(&plan), &job.spec, stop, tape.as_mut(), look, &mut kin).await;
+        let course = Course { name: &job.name, spec: &job.spec, plan: Arc::clone(&plan), stop, tape: tape.as_mut() };
+        let (mut observation, kin) = self.ground.observe(course, look, kin).await;
         if let Some(launch) = observation.judged() {
             self.pages.borrow_mut().keep(&job.name, &job.spec, &launch.pages);
         }
-        observation.peers = self.peers(&job.name, kin, job.coexists).await;
+        observation.peers = self.ground.peers(&job.name, kin, job.coexists).await;
         let environment = job.spec.configured(&job.name);
         let reference = Reference { accepted: job.accepted.as_ref(), environment: &environment, redactor: &plan.redactor };
         let judged = |observation: &_| judge(&job.name, started.rfc3339(), observation, &job.rules, reference);
         let mut report = judged(&observation);
         if report.verdict == Verdict::Fail && !job.coexists {
             // A copy that was started since the last look may be why.
-            observation.peers.live = self.peers.borrow_mut().again(&job.name, started.up, &self.launcher);
+            observation.peers.live = self.ground.again(&job.name, started.up);
             report = judged(&observation);
         }
         report.given = Some(given(&job.spec, &plan.redactor));
@@ -265,20 +277,6 @@ impl Pad {
         let recording =
             tape.filter(|_| job.record).map(|tape| Recording::new(report.server.clone(), report.started_at.clone(), Plan::clone(&plan), peers, tape));
         Some(Outcome { report, listed, recording, reel })
-    }
-
-    /// What has become of the server's live copies in a probe in which its own trees ran as `kin`.
-    async fn peers(&self, name: &ServerName, kin: Kin, coexists: bool) -> Peers {
-        if self.peers.borrow_mut().learn(name, kin) {
-            let mut waited = Duration::ZERO;
-            while waited < SETTLE && self.peers.borrow().all_live(name) {
-                sleep(SETTLE_STEP).await;
-                waited += SETTLE_STEP;
-            }
-        }
-        let mut peers = self.peers.borrow_mut();
-        let found = peers.after(name);
-        Peers { looked: peers.can_see(), live: found.live, died: found.died, coexists }
     }
 
     /// Waits for this probe's turn to launch.

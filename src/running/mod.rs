@@ -9,6 +9,7 @@
 //! desk       where a server can be asked for a probe outside of its schedule
 //! lag        how late probes are launched
 //! launchpad  the thread on which every server is launched
+//! ground     what servers run on: the host
 //! known_pages  what was listed before, not to be read again
 //! onlooker   somebody at a terminal
 //! drive      one probe: machine × process
@@ -19,6 +20,7 @@
 mod desk;
 mod drive;
 mod fleet;
+mod ground;
 pub mod hub;
 pub mod keeper;
 mod known_pages;
@@ -28,6 +30,8 @@ mod onlooker;
 pub mod pace;
 pub mod reload;
 mod secrets;
+#[cfg(test)]
+mod tests;
 mod watched;
 mod watcher;
 

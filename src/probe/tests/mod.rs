@@ -1,4 +1,4 @@
 mod knowing;
 mod properties;
 mod scripted;
-mod world;
+pub(crate) mod world;

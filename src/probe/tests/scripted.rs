@@ -143,6 +143,28 @@ fn an_answer_that_comes_while_leaving_tells_the_era() {
 }
 
 #[test]
+fn our_own_trouble_in_the_second_launch_is_not_blamed_on_a_server_of_another_era_now() {
+    let plan = Plan { era: EraChoice::Auto { remembered: Some(Era::Modern) }, ..Plan::new() };
+    let mut count = 0;
+    let mut launch = || -> Box<dyn Server> {
+        count += 1;
+        if count == 1 { Box::new(sound(|_: &Value, _: &mut Later| false)) } else { Box::new(NoRoom) }
+    };
+    let seen = World::new(plan, &mut launch).run();
+    assert_eq!(seen.launches.len(), 2);
+    assert!(matches!(seen.judged().unwrap().failure, Some(LaunchError::Resources { .. })), "{seen:#?}");
+}
+
+struct NoRoom;
+
+impl Server for NoRoom {
+    fn line(&mut self, _: &Value, _: &mut Later) {}
+    fn refuses_to_start(&self) -> Option<LaunchError> {
+        Some(LaunchError::Resources { error: "EMFILE".to_owned() })
+    }
+}
+
+#[test]
 fn a_remembered_era_is_looked_for_again_when_it_is_refused() {
     let legacy = Plan { era: EraChoice::Auto { remembered: Some(Era::Legacy) }, ..Plan::new() };
     let o = probe(legacy, || Box::new(Modern(|_: &Value, _: &mut Later| false)));

@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use crate::probe::{Effect, Exit, Input, LaunchError, Leftover, Machine, Observation, Plan, Swept, Usage};
 use crate::words::At;
 
-pub(super) fn ms(n: u64) -> Duration {
+pub(crate) fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
 /// What a server does, and how long after it was provoked.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Act {
+pub(crate) enum Act {
     Say(Vec<u8>),
     CloseStdout,
     CloseStdin,
@@ -25,7 +25,7 @@ pub(super) enum Act {
 }
 
 /// A scripted server process.
-pub(super) trait Server {
+pub(crate) trait Server {
     fn start(&mut self, _do_later: &mut Later) {}
     fn line(&mut self, line: &Value, do_later: &mut Later);
     fn eof(&mut self, do_later: &mut Later) {
@@ -43,54 +43,54 @@ pub(super) trait Server {
 }
 
 #[derive(Default)]
-pub(super) struct Later(Vec<(Duration, Act)>);
+pub(crate) struct Later(Vec<(Duration, Act)>);
 
 impl Later {
-    pub(super) fn after(&mut self, delay: Duration, act: Act) {
+    pub(crate) fn after(&mut self, delay: Duration, act: Act) {
         self.0.push((delay, act));
     }
 
-    pub(super) fn say(&mut self, delay: u64, text: impl Into<Vec<u8>>) {
+    pub(crate) fn say(&mut self, delay: u64, text: impl Into<Vec<u8>>) {
         self.after(ms(delay), Act::Say(text.into()));
     }
 
-    pub(super) fn send(&mut self, delay: u64, message: &Value) {
+    pub(crate) fn send(&mut self, delay: u64, message: &Value) {
         self.say(delay, format!("{message}\n"));
     }
 }
 
 /// A legacy server that knows what it is doing, and a hook that knows better.
-pub(super) struct Sound<H> {
-    pub(super) tools: Vec<Value>,
-    pub(super) capabilities: Value,
-    pub(super) hook: H,
+pub(crate) struct Sound<H> {
+    pub(crate) tools: Vec<Value>,
+    pub(crate) capabilities: Value,
+    pub(crate) hook: H,
 }
 
 /// Returns whether it has dealt with the line.
-pub(super) trait Hook: FnMut(&Value, &mut Later) -> bool {}
+pub(crate) trait Hook: FnMut(&Value, &mut Later) -> bool {}
 impl<F: FnMut(&Value, &mut Later) -> bool> Hook for F {}
 
-pub(super) fn tool(name: &str) -> Value {
+pub(crate) fn tool(name: &str) -> Value {
     json!({ "name": name, "description": "d", "inputSchema": { "type": "object" } })
 }
 
-pub(super) fn sound<H: Hook>(hook: H) -> Sound<H> {
+pub(crate) fn sound<H: Hook>(hook: H) -> Sound<H> {
     Sound { tools: vec![tool("a"), tool("b")], capabilities: json!({ "tools": {} }), hook }
 }
 
-pub(super) fn result(request: &Value, result: Value) -> Value {
+pub(crate) fn result(request: &Value, result: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": request["id"], "result": result })
 }
 
-pub(super) fn error(request: &Value, code: i64) -> Value {
+pub(crate) fn error(request: &Value, code: i64) -> Value {
     json!({ "jsonrpc": "2.0", "id": request["id"], "error": { "code": code, "message": "no" } })
 }
 
-pub(super) fn initialize_result(capabilities: &Value) -> Value {
+pub(crate) fn initialize_result(capabilities: &Value) -> Value {
     json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": { "name": "s", "version": "1" } })
 }
 
-pub(super) fn discover_result() -> Value {
+pub(crate) fn discover_result() -> Value {
     json!({ "resultType": "complete", "ttlMs": 0, "cacheScope": "public", "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} } })
 }
 
@@ -109,7 +109,7 @@ impl<H: Hook> Server for Sound<H> {
 }
 
 /// A modern server, as sound as the legacy one.
-pub(super) struct Modern<H>(pub(super) H);
+pub(crate) struct Modern<H>(pub(crate) H);
 
 impl<H: Hook> Server for Modern<H> {
     fn line(&mut self, line: &Value, later: &mut Later) {
@@ -129,13 +129,13 @@ impl<H: Hook> Server for Modern<H> {
 
 /// How the bytes of a server reach the machine.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Cut {
+pub(crate) enum Cut {
     Whole,
     Every(usize),
 }
 
 /// One run: the machine against fresh processes made by `launch`.
-pub(super) struct World<'l> {
+pub(crate) struct World<'l> {
     machine: Machine,
     launch: &'l mut dyn FnMut() -> Box<dyn Server>,
     process: Option<Process>,
@@ -143,8 +143,8 @@ pub(super) struct World<'l> {
     sequence: u64,
     cut: Cut,
     /// Everything the machine did, with the time: to look at.
-    pub(super) trace: Vec<String>,
-    pub(super) cancel_at: Option<At>,
+    pub(crate) trace: Vec<String>,
+    pub(crate) cancel_at: Option<At>,
 }
 
 struct Process {
@@ -156,43 +156,76 @@ struct Process {
 }
 
 impl<'l> World<'l> {
-    pub(super) fn new(plan: Plan, launch: &'l mut dyn FnMut() -> Box<dyn Server>) -> World<'l> {
+    pub(crate) fn new(plan: Plan, launch: &'l mut dyn FnMut() -> Box<dyn Server>) -> World<'l> {
         let machine = Machine::new(Arc::new(plan), At::START);
         World { machine, launch, process: None, now: At::START, sequence: 0, cut: Cut::Whole, trace: Vec::new(), cancel_at: None }
     }
 
-    pub(super) fn cut(mut self, cut: Cut) -> Self {
+    pub(crate) fn cut(mut self, cut: Cut) -> Self {
         self.cut = cut;
         self
     }
 
     /// Runs to the end, and returns what was seen.
-    pub(super) fn run(mut self) -> Observation {
+    pub(crate) fn run(mut self) -> Observation {
         self.run_traced().0
     }
 
-    pub(super) fn run_traced(&mut self) -> (Observation, Vec<String>) {
+    pub(crate) fn run_traced(&mut self) -> (Observation, Vec<String>) {
         for _ in 0..200_000 {
-            while let Some(effect) = self.machine.poll() {
-                self.trace.push(format!("{} {}", self.now, name(&effect)));
-                self.carry_out(effect);
-            }
-            if self.machine.is_done() {
-                let machine = std::mem::replace(&mut self.machine, Machine::new(Arc::new(Plan::new()), At::START));
-                return (machine.into_observation(), std::mem::take(&mut self.trace));
+            if let Some(observation) = self.settle() {
+                return (observation, std::mem::take(&mut self.trace));
             }
             self.advance();
         }
         panic!("no end after 200,000 steps: {:#?}", &self.trace[self.trace.len().saturating_sub(20)..]);
     }
 
+    /// Has the machine do what it wants to do now; what it saw, if that was all.
+    pub(crate) fn settle(&mut self) -> Option<Observation> {
+        while let Some(effect) = self.machine.poll() {
+            self.trace.push(format!("{} {}", self.now, name(&effect)));
+            self.carry_out(effect);
+        }
+        self.machine.is_done().then(|| std::mem::replace(&mut self.machine, Machine::new(Arc::new(Plan::new()), At::START)).into_observation())
+    }
+
+    /// For who looks on.
+    pub(crate) fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// When something will happen next.
+    pub(crate) fn next(&self) -> At {
+        let next = [self.coming(), self.machine.deadline(), self.cancel_at].into_iter().flatten().min();
+        next.unwrap_or_else(|| panic!("nothing will ever happen again: {:#?}", self.trace))
+    }
+
+    fn coming(&self) -> Option<At> {
+        self.process.as_ref().and_then(|p| p.coming.peek()).map(|Reverse((at, ..))| *at)
+    }
+
+    /// It is `now`, perhaps later than what is next: what has come by now has come in time, but we were late
+    /// to look.
+    pub(crate) fn advance_late(&mut self, now: At) {
+        let late = self.machine.deadline().map(|due| now - due).unwrap_or_default();
+        self.now = self.now.max(now);
+        if late > ms(1000) && self.coming().is_none_or(|at| at > now) {
+            self.machine.handle(now, Input::Overslept(late));
+        }
+        self.advance();
+    }
+
+    /// Somebody stops the probe.
+    pub(crate) fn cancel(&mut self, now: At) {
+        self.now = self.now.max(now);
+        self.machine.cancel(self.now);
+    }
+
     /// Goes to whatever is next, and lets it happen.
     fn advance(&mut self) {
-        let coming = self.process.as_ref().and_then(|p| p.coming.peek()).map(|Reverse((at, ..))| *at);
-        let deadline = self.machine.deadline();
-        let next = [coming, deadline, self.cancel_at].into_iter().flatten().min();
-        let Some(next) = next else { panic!("nothing will ever happen again: {:#?}", self.trace) };
-        self.now = self.now.max(next);
+        let coming = self.coming();
+        self.now = self.now.max(self.next());
         if self.cancel_at.is_some_and(|at| at <= self.now) {
             self.cancel_at = None;
             self.machine.cancel(self.now);
@@ -303,6 +336,6 @@ fn name(effect: &Effect) -> String {
     }
 }
 
-pub(super) fn leftover(pid: u32) -> Leftover {
+pub(crate) fn leftover(pid: u32) -> Leftover {
     Leftover { pid, name: "sleep".to_owned() }
 }

@@ -2,6 +2,10 @@
 
 use super::{Kind, Value};
 
+/// What is deeper than this stands on its line as a whole. Indented, a schema that is all brackets would be
+/// as many times as long as it is deep: a megabyte of it would be written as hundreds of gigabytes.
+const DEEPEST: usize = 64;
+
 /// What is still to be written.
 enum Step<'d> {
     Value(Value<'d>),
@@ -10,7 +14,8 @@ enum Step<'d> {
 }
 
 /// Appends `value` to `out` with everything as it was written but the white space: one line for each
-/// member and element, indented by two spaces a level, `levels` of them to begin with.
+/// member and element, indented by two spaces a level, `levels` of them to begin with. From the 65th level
+/// on there are no more lines.
 pub fn write_pretty(value: Value<'_>, levels: usize, out: &mut Vec<u8>) {
     let mut depth = levels;
     let mut steps = vec![Step::Value(value)];
@@ -63,6 +68,9 @@ fn open<'d>(value: Value<'d>, out: &mut Vec<u8>) -> Option<Step<'d>> {
 }
 
 fn new_line(depth: usize, out: &mut Vec<u8>) {
+    if depth > DEEPEST {
+        return;
+    }
     out.push(b'\n');
     out.resize(out.len() + 2 * depth, b' ');
 }
@@ -89,7 +97,9 @@ mod tests {
 
     #[test]
     fn depth_is_no_trouble() {
-        let text = format!("{}{}", "[".repeat(2000), "]".repeat(2000));
-        assert!(pretty(&text).trim_end().ends_with(']'));
+        let text = format!("{}{}", "[".repeat(500_000), "]".repeat(500_000));
+        let pretty = pretty(&text);
+        assert!(pretty.trim_end().ends_with(']') && pretty.len() < 1_010_000, "{}", pretty.len());
+        assert_eq!(pretty.lines().count(), 2 * DEEPEST, "each level that has lines has two");
     }
 }
