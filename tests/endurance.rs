@@ -13,7 +13,7 @@ use stdiowatch::judge::{LockFile, Rules, Verdict};
 use stdiowatch::ledger::Record;
 use stdiowatch::outside::process::{GuardCommand, LaunchSpec};
 use stdiowatch::running::{Job, Known, Launchpad, Onlooker, Watched};
-use stdiowatch::words::{Moment, ServerName};
+use stdiowatch::words::{Digest, Moment, ServerName};
 use tokio::sync::watch;
 
 /// Resident memory in KiB, open descriptors, and children that are dead and not reaped.
@@ -110,19 +110,23 @@ fn kill_one(n: usize, state: &str) -> Duration {
 /// Every file that is kept there is what was written, and none was ever set aside; how many there are.
 fn intact(state: &Path) -> usize {
     let mut files = 0;
-    for entry in fs::read_dir(state).unwrap().flatten() {
+    // One that was killed at once has not even made the directory.
+    for entry in fs::read_dir(state).into_iter().flatten().flatten() {
         let (path, bytes) = (entry.path(), fs::read(entry.path()).unwrap());
         let name = path.file_name().unwrap().to_str().unwrap();
         // What it was killed in the middle of is no file yet.
         if name == "in-use" || name.ends_with(".partial") {
             continue;
         }
-        let value: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let at = bytes.windows(9).rposition(|window| window == b"\n#sha256:").unwrap_or_else(|| panic!("{name} has no digest"));
+        let (bytes, digest) = (&bytes[..at], String::from_utf8_lossy(&bytes[at + 9..]).trim_end().to_owned());
+        assert_eq!(Digest::of(bytes).to_string(), digest, "{name}");
+        let value: serde_json::Value = serde_json::from_slice(bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
         let read = match value["server"].as_str() {
             Some(server) => {
-                Record::parse(&bytes, &ServerName::new(server).unwrap(), Moment { up: LONG, unix_ms: i64::MAX }).err().map(|e| e.to_string())
+                Record::parse(bytes, &ServerName::new(server).unwrap(), Moment { up: LONG, unix_ms: i64::MAX }).err().map(|e| e.to_string())
             }
-            None => LockFile::parse(&bytes).err().map(|e| e.to_string()),
+            None => LockFile::parse(bytes).err().map(|e| e.to_string()),
         };
         assert_eq!(read, None, "{name}");
         assert!(name.ends_with(".json"), "{name}");

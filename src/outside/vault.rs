@@ -2,6 +2,9 @@
 //!
 //! Each thing is a file that is replaced as a whole: written beside the old one, brought to the disk if
 //! it matters, then renamed over it. Whoever reads finds the old one or the new one, whatever happened in between.
+//!
+//! A file's last line is a digest of what stands before it: a disk may return other bytes than were written,
+//! and what is kept is compared with. A file without such a line is one of an earlier version.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -20,6 +23,8 @@ const NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
 const PARTIAL: &str = ".partial";
 /// The end of the name of a file that made no sense.
 const SET_ASIDE: &str = ".set-aside";
+/// What the last line of a file begins with; the digest follows, as hexadecimal digits.
+const SEAL: &[u8] = b"\n#sha256:";
 /// The file that says that the directory is in use.
 const IN_USE: &str = "in-use";
 
@@ -39,6 +44,12 @@ pub enum VaultError {
     InUse {
         /// The directory.
         dir: String,
+    },
+    /// A file does not hold what was written.
+    #[error("{path} is damaged: its content does not have the digest in its last line")]
+    Damaged {
+        /// The file.
+        path: String,
     },
     /// The directory or a file in it cannot be had, read or written.
     #[error("cannot {what} {path}: {cause}")]
@@ -81,11 +92,14 @@ impl Vault {
     ///
     /// # Errors
     ///
-    /// When it is there and cannot be read.
+    /// When it is there and cannot be read, or is not what was written.
     pub fn load(&self, name: &str) -> Result<Option<Vec<u8>>, VaultError> {
         let path = self.path(name);
         match read_file(&path) {
-            Ok(bytes) => Ok(Some(bytes)),
+            Ok(bytes) => match unsealed(bytes) {
+                Some(bytes) => Ok(Some(bytes)),
+                None => Err(VaultError::Damaged { path: crate::words::printable(&path.to_string_lossy(), 300) }),
+            },
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(io_error("read", &path)(error)),
         }
@@ -119,6 +133,7 @@ impl Vault {
         let write = || {
             let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&partial)?;
             file.write_all(bytes)?;
+            file.write_all(&seal(bytes))?;
             bring_to_disk(&file)
         };
         let written = write().map_err(io_error("write", &partial)).and_then(|()| fs::rename(&partial, &path).map_err(io_error("replace", &path)));
@@ -163,6 +178,20 @@ impl Vault {
             let _ = fs::remove_file(path);
         }
     }
+}
+
+/// The line that ends a file with this content.
+fn seal(bytes: &[u8]) -> Vec<u8> {
+    [SEAL, Digest::of(bytes).to_string().as_bytes(), b"\n"].concat()
+}
+
+/// What stands before the line that ends a file; all of it where there is none. `None` if that line is not
+/// the content's.
+fn unsealed(mut bytes: Vec<u8>) -> Option<Vec<u8>> {
+    let Some(at) = memchr::memmem::rfind(&bytes, SEAL) else { return Some(bytes) };
+    let is_whole = bytes[at..] == seal(&bytes[..at]);
+    bytes.truncate(at);
+    is_whole.then_some(bytes)
 }
 
 /// Reads a file, up to 256 MiB of it. A pipe or a device in its place is refused, and not waited for.
@@ -252,7 +281,7 @@ mod tests {
         let vault = Vault::open(&scratch.0).unwrap();
         assert!(!with_end(&vault.path("a"), PARTIAL).exists());
         let aside = vault.set_aside("a").unwrap();
-        assert_eq!((fs::read(aside).unwrap(), vault.load("a").unwrap()), (b"one".to_vec(), None));
+        assert!(fs::read(aside).unwrap().starts_with(b"one\n#sha256:") && vault.load("a").unwrap().is_none());
     }
 
     #[test]

@@ -20,7 +20,8 @@ const SETTLE_STEP: Duration = Duration::from_millis(10);
 
 /// One probe, as far as it is made and not judged.
 pub(super) struct Course<'p> {
-    /// Whose.
+    /// Whose; the simulation wants to know.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the host needs no name"))]
     pub(super) name: &'p ServerName,
     /// How the server is launched.
     pub(super) spec: &'p Arc<LaunchSpec>,

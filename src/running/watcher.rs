@@ -37,6 +37,14 @@ pub(super) struct Orders {
     pub(super) first: Duration,
 }
 
+impl Orders {
+    /// The same for who takes them up only now, because a probe by other orders had to end first: that is
+    /// nobody's lag.
+    fn first_from_now(&self) -> Duration {
+        self.first.max(clock::up())
+    }
+}
+
 /// Watches one server until `stop`.
 pub(super) struct Watcher {
     pub(super) fleet: Arc<Fleet>,
@@ -88,7 +96,7 @@ impl Watcher {
 
     async fn watch(&mut self) {
         let mut orders = self.orders.borrow_and_update().clone();
-        let mut due = orders.first;
+        let mut due = orders.first_from_now();
         let mut is_first = true;
         loop {
             let woken = self.wait(due).await;
@@ -96,7 +104,7 @@ impl Watcher {
                 Woken::Stopped => return,
                 Woken::Ordered => {
                     orders = self.orders.borrow_and_update().clone();
-                    (due, is_first) = (orders.first, true);
+                    (due, is_first) = (orders.first_from_now(), true);
                     self.desk.renew();
                     continue;
                 }

@@ -49,6 +49,7 @@ SLOW_END = ("needed_term", "needed_kill", "silent", "stdout_closed")
 OURS = ("probe.host_busy", "probe.resources")
 MILESTONES = (1_000, 10_000, 100_000, 1_000_000)
 KIB = 1024
+STRANGERS = 40
 QUIET = 120  # seconds until nothing is probed any more
 
 
@@ -125,10 +126,15 @@ class Sidecar:
         return sum(value for name, value in self.metrics().items() if name.startswith("stdiowatch_probes_total"))
 
     def used(self):
-        """What it has now: KiB resident, descriptors, threads."""
+        """What it has now: KiB resident, descriptors, those of them that are for processes, threads."""
         status = pathlib.Path(f"/proc/{self.pid}/status").read_text()
         number = lambda key: int(re.search(rf"^{key}:\s+(\d+)", status, re.M)[1])
-        return number("VmRSS"), len(os.listdir(f"/proc/{self.pid}/fd")), number("Threads")
+        held = []
+        for entry in os.listdir(f"/proc/{self.pid}/fd"):
+            with contextlib.suppress(OSError):
+                held.append(os.readlink(f"/proc/{self.pid}/fd/{entry}"))
+        pidfds = sum("[pidfd]" in name for name in held)
+        return number("VmRSS"), len(held) - pidfds, pidfds, number("Threads")
 
     def family(self):
         """Its descendants: pid → state."""
@@ -153,7 +159,7 @@ class Figures:
     """What is used while nothing is probed."""
 
     def __init__(self, sidecar, guard):
-        self.memory, self.descriptors, self.threads = sidecar.used()
+        self.memory, self.descriptors, self.pidfds, self.threads = sidecar.used()
         family = {pid: state for pid, state in sidecar.family().items() if pid != guard}
         self.zombies = sum(state == "Z" for state in family.values())
         self.survivors = len(family) - self.zombies
@@ -162,7 +168,7 @@ class Figures:
     def __str__(self):
         size, files = self.kept
         return (
-            f"{self.memory / 1024:.2f} MiB resident, {self.descriptors} descriptors, {self.threads} threads, {self.zombies} zombies, "
+            f"{self.memory / 1024:.2f} MiB resident, {self.descriptors} descriptors and {self.pidfds} for processes, {self.threads} threads, {self.zombies} zombies, "
             f"{self.survivors} survivors, {size / 1024:.0f} KiB kept in {files} files"
         )
 
@@ -212,6 +218,8 @@ def verdicts(check, sidecar, all_kinds, copies, informative):
 def hold(check, sidecar, warm, now, name):
     check(f"{name}: nothing has survived, and everything dead was reaped", "" if not (now.survivors or now.zombies) else str(now))
     check.equal(f"{name}: as many descriptors and threads", (now.descriptors, now.threads), (warm.descriptors, warm.threads))
+    # Some watch what else runs here and looks like a live copy of a server: that comes and goes.
+    check(f"{name}: about as many for processes", "" if now.pidfds <= warm.pidfds + STRANGERS else f"{warm.pidfds}, then {now.pidfds}")
     check(f"{name}: memory is within 1 MiB", "" if now.memory <= warm.memory + KIB else f"{warm.memory} KiB, then {now.memory} KiB")
     check(f"{name}: the state directory is level", "" if now.kept[0] <= warm.kept[0] * 1.25 + 4096 and now.kept[1] == warm.kept[1] else f"{warm.kept}, then {now.kept}")
 

@@ -32,6 +32,7 @@ MOST_MEMORY = 64 << 10  # KiB
 SOUND = 50
 READY = 240  # seconds until every server was probed
 CHILDREN = 1000
+LEAVING = 2  # seconds until what was killed is gone
 MEGABYTES = 100
 
 # What a name, a version or a text may try: on a terminal, in markup, in PromQL, in the exposition format, and in UTF-8.
@@ -265,8 +266,7 @@ def main():
         watch.going = False
         program.send_signal(signal.SIGTERM)
         check.equal("it ends", program.wait(60), 0)
-        left = [pid for pid in os.listdir("/proc") if pid.isdigit() and is_ours(pid, liar)]
-        check("nothing is left of the servers", "" if not left else " ".join(left))
+        check("nothing is left of the servers", until(LEAVING, lambda: "\n".join(survivors(liar))))
         terminal(check, binary, config, [name for name in names if re.search("name-|method-|error-|noise-|version-", name)])
     return check.end()
 
@@ -289,10 +289,12 @@ def hold(check, port, watch):
     check("stdiowatch stays under 64 MiB", "" if watch.memory < MOST_MEMORY else f"{watch.memory / 1024:.1f} MiB")
 
 
-def is_ours(pid, liar):
-    with contextlib.suppress(OSError):
-        return f"LIAR={liar}".encode() in pathlib.Path(f"/proc/{pid}/environ").read_bytes()
-    return False
+def survivors(liar):
+    """The processes that one of its servers has started and that live."""
+    for path in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if f"LIAR={liar}".encode() in (path / "environ").read_bytes():
+                yield f"{path.name} {(path / 'cmdline').read_bytes()[:200]!r}"
 
 
 def reachable(port):

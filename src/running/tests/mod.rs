@@ -16,7 +16,7 @@ mod sim;
 mod world;
 
 /// As many as a test may take; CI runs more.
-const RUNS: u64 = 20;
+const RUNS: u64 = 100;
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("a number"))

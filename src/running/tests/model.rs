@@ -133,7 +133,7 @@ impl Model {
         let now = self.steady();
         let Some(server) = self.servers.get_mut(name) else { return };
         let Some((at, report)) = &state.last else { return };
-        if server.last == Some(at.up) {
+        if state.probes == server.verdicts {
             return;
         }
         let verdict = report.verdict;
