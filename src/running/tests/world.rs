@@ -288,7 +288,9 @@ impl Server for Odd {
         match self.does {
             Does::Ignore(what) if what.is_empty() || what == method => {}
             Does::ExitOn(what) if what == method => later.after(ms(1), Act::Exit(1)),
-            Does::Serve | Does::Noise | Does::Ignore(_) | Does::ExitAtOnce | Does::ExitOn(_) => sound(|_: &Value, _: &mut Later| false).line(line, later),
+            Does::Serve | Does::Noise | Does::Ignore(_) | Does::ExitAtOnce | Does::ExitOn(_) => {
+                sound(|_: &Value, _: &mut Later| false).line(line, later)
+            }
         }
     }
 
