@@ -11,6 +11,7 @@ components/monitoring.
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -53,6 +54,7 @@ def everything(check, folder, binary):
     kube.sabotage(check, rendered["monitoring"], folder)
     runbooks = [rule["annotations"].get("runbook_url", "https://wiki.example/") for rule in alerts(rendered["everything"])]
     check("chart, everything: runbooks are where they are served", "\n".join(url for url in runbooks if not url.startswith("https://wiki.example/")))
+    reached(check, rendered)
     refused(check)
     packaged(check, folder)
     dependency(check, folder)
@@ -98,6 +100,19 @@ def configurations(check, name, things, folder, binary):
                 tokens.write_text("x")
                 (folder / file).write_text(text.replace("/run/keys/token", str(tokens)))
                 tool(check, f"chart, {name}: stdiowatch reads the configuration", [binary, "config", "check", folder / file], env={**os.environ, "API_KEY": "x"})
+
+
+def reached(check, rendered):
+    """Who scrapes a sidecar with TLS and passwords can; and a policy leaves the agent's own ports open."""
+    [monitor] = [thing for thing in rendered["everything"] if thing["kind"] == "ServiceMonitor"]
+    [endpoint] = monitor["spec"]["endpoints"]
+    tls = {"ca": {"secret": {"name": "web", "key": "ca.crt"}}, "serverName": "watch", "insecureSkipVerify": True}
+    check.equal("chart, everything: the monitor knows the authority and the Service's name", endpoint["tlsConfig"], tls)
+    check.equal("chart, everything: the monitor has a user", endpoint["basicAuth"]["password"], {"name": "web-user", "key": "password"})
+    [policy] = [thing for thing in rendered["agent"] if thing["kind"] == "NetworkPolicy"]
+    ours, agents = policy["spec"]["ingress"]
+    check.equal("chart, agent: stdiowatch is for those of the policy", (ours["ports"][0]["port"], ours["from"]), (10779, [{"podSelector": {}}]))
+    check.equal("chart, agent: the agent's port is for everybody", agents, {"ports": [{"port": 8080, "protocol": "TCP"}]})
 
 
 def refused(check):
@@ -196,6 +211,21 @@ def same(check, rendered, folder):
     things = kustomized(check, "my-agent", KUSTOMIZE / "overlays/my-agent")
     kube.manifests(check, "kustomize, my-agent", things, folder, ELSEWHERE["my-agent"])
     refuse_differences(check, "kustomize and the chart come to the same: the sidecar of my-agent", ours(things), ours(rendered["my-agent"]))
+    patched(check, folder)
+
+
+def patched(check, folder):
+    """What docs/kubernetes.md says to add to a copy of the overlay."""
+    place = folder / "all/overlays/copied"
+    shutil.copytree(KUSTOMIZE / "overlays/my-agent", place)
+    more = re.search(r"```yaml\n(# more of kustomization.yaml\n.*?)```", (TOP / "docs/kubernetes.md").read_text(), re.S)[1]
+    path = place / "kustomization.yaml"
+    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **yaml.safe_load(more)}))
+    things = kustomized(check, "my-agent, patched", place)
+    kube.manifests(check, "kustomize, my-agent, patched", things, folder, ELSEWHERE["my-agent"])
+    by_kind = {thing["kind"]: thing["spec"] for thing in things if "spec" in thing}
+    selected = [by_kind["PodMonitor"]["selector"], by_kind["NetworkPolicy"]["podSelector"]]
+    check.equal("kustomize, my-agent, patched: pods are selected by their own labels", selected, [by_kind["Deployment"]["selector"]] * 2)
 
 
 def ours(things):

@@ -6,5 +6,13 @@
 {{- $fields := dict "port" "stdiowatch" "path" "/metrics" "scheme" (include "stdiowatch.scheme" .top) "relabelings" (concat $ours (default (list) $extra.relabelings)) -}}
 {{- with .monitor.interval }}{{ $_ := set $fields "interval" . }}{{ end -}}
 {{- with .monitor.scrapeTimeout }}{{ $_ := set $fields "scrapeTimeout" . }}{{ end -}}
+{{- with .monitor.basicAuth }}{{ $_ := set $fields "basicAuth" . }}{{ end -}}
+{{- if eq $fields.scheme "https" -}}
+{{- /* Pods are scraped by their address, which no certificate has: it is held against the Service's name. */ -}}
+{{- $web := .top.Values.webConfig -}}
+{{- $tls := dict "serverName" (include "stdiowatch.fullname" .top) -}}
+{{- with $web.caKey }}{{ $_ := set $tls "ca" (dict "secret" (dict "name" $web.existingSecret "key" .)) }}{{ end -}}
+{{- $_ := set $fields "tlsConfig" (merge (default (dict) $extra.tlsConfig) $tls) -}}
+{{- end -}}
 {{- toYaml (merge $fields $extra) -}}
 {{- end -}}
