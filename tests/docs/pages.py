@@ -5,7 +5,7 @@ import re
 
 # What a block of commands begins with. A line that begins with anything else makes the block something else.
 PROGRAMS = ("stdiowatch", "cargo", "curl", "git", "printf", "docker", "podman", "kubectl", "helm", "promtool", "amtool", "systemctl", "journalctl",
-            "loginctl", "systemd-creds", "systemd-analyze", "sudo", "install", "mkdir", "openssl", "htpasswd", "npm", "npx", "python3", "sh", "cp", "sed", "cat", "deploy/static.sh", "echo", "export")  # fmt: skip
+            "loginctl", "systemd-creds", "systemd-analyze", "sudo", "install", "mkdir", "openssl", "htpasswd", "npm", "npx", "python3", "sh", "cp", "sed", "cat", "deploy/static.sh", "echo", "export", "env")  # fmt: skip
 SHELLS = ("sh", "shell", "bash", "console")
 
 

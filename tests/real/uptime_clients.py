@@ -118,9 +118,9 @@ def check_http(port, *changes):
 
 
 def check_http_ways(port):
-    """With a body; HEAD; HTTP/1.1 with Host; the word as a plain string."""
-    word = """-r '"status":"(pass|warn)"'"""
-    changes = {"": [], " -j HEAD": [(word, "-j HEAD")], " -H": [(" -I ", " -H localhost -I ")], " -s": [(word, """-s '"status":"pass"'""")]}
+    """With a body; HEAD; HTTP/1.1 with Host; the word as a pattern, and as a plain string."""
+    words = {"": "", " -j HEAD": "-j HEAD", " -H": "-H localhost", " -r": """-r '"status":"(pass|warn)"'""", " -s": """-s '"status":"pass"'"""}
+    changes = {name: [("-t 2", f"-t 2 {more}")] for name, more in words.items()}
     return {f"check_http{name}": lambda change=change: check_http(port, *change) for name, change in changes.items()}
 
 
