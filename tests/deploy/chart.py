@@ -104,13 +104,11 @@ def configurations(check, name, things, folder, binary):
 
 def reached(check, rendered):
     """Who scrapes a sidecar with TLS and passwords can; and a policy leaves the agent's own ports open."""
-    [monitor] = [thing for thing in rendered["everything"] if thing["kind"] == "ServiceMonitor"]
-    [endpoint] = monitor["spec"]["endpoints"]
+    [[endpoint]] = [thing["spec"]["endpoints"] for thing in rendered["everything"] if thing["kind"] == "ServiceMonitor"]
     tls = {"ca": {"secret": {"name": "web", "key": "ca.crt"}}, "serverName": "watch", "insecureSkipVerify": True}
     check.equal("chart, everything: the monitor knows the authority and the Service's name", endpoint["tlsConfig"], tls)
     check.equal("chart, everything: the monitor has a user", endpoint["basicAuth"]["password"], {"name": "web-user", "key": "password"})
-    [policy] = [thing for thing in rendered["agent"] if thing["kind"] == "NetworkPolicy"]
-    ours, agents = policy["spec"]["ingress"]
+    [[ours, agents]] = [thing["spec"]["ingress"] for thing in rendered["agent"] if thing["kind"] == "NetworkPolicy"]
     check.equal("chart, agent: stdiowatch is for those of the policy", (ours["ports"][0]["port"], ours["from"]), (10779, [{"podSelector": {}}]))
     check.equal("chart, agent: the agent's port is for everybody", agents, {"ports": [{"port": 8080, "protocol": "TCP"}]})
 
@@ -219,13 +217,12 @@ def patched(check, folder):
     place = folder / "all/overlays/copied"
     shutil.copytree(KUSTOMIZE / "overlays/my-agent", place)
     more = re.search(r"```yaml\n(# more of kustomization.yaml\n.*?)```", (TOP / "docs/kubernetes.md").read_text(), re.S)[1]
-    path = place / "kustomization.yaml"
-    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **yaml.safe_load(more)}))
+    whole = {**yaml.safe_load((place / "kustomization.yaml").read_text()), **yaml.safe_load(more)}
+    (place / "kustomization.yaml").write_text(yaml.safe_dump(whole))
     things = kustomized(check, "my-agent, patched", place)
     kube.manifests(check, "kustomize, my-agent, patched", things, folder, ELSEWHERE["my-agent"])
     by_kind = {thing["kind"]: thing["spec"] for thing in things if "spec" in thing}
-    selected = [by_kind["PodMonitor"]["selector"], by_kind["NetworkPolicy"]["podSelector"]]
-    check.equal("kustomize, my-agent, patched: pods are selected by their own labels", selected, [by_kind["Deployment"]["selector"]] * 2)
+    check.equal("kustomize, my-agent, patched: pods are selected by their own labels", [by_kind["PodMonitor"]["selector"], by_kind["NetworkPolicy"]["podSelector"]], [by_kind["Deployment"]["selector"]] * 2)
 
 
 def ours(things):
