@@ -4,6 +4,7 @@ use super::super::case::{Case, Check, Found};
 use super::super::verdict::Severity::Fail;
 use super::launch::ended;
 use crate::probe::{EndedBy, Excess, Exit, Launch, Phase, Taken, What};
+use crate::words::printable;
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
@@ -60,7 +61,9 @@ fn ended_over(launch: &Launch, of: Taken) -> Option<Found> {
     let end = launch.end.as_ref().filter(|end| end.by == EndedBy::Eof).and_then(|end| Some((end.at, Phase::Shutdown, end.exit?)));
     let (at, phase, exit) = exits.chain(end).find(|(_, phase, exit)| over(launch, *phase, *exit) == Some(of))?;
     let what = if of == Taken::Cpu { "the server used more CPU time than it may" } else { "the server wrote more to a file than it may" };
-    Some(Found::once(at, phase, what, format!("it {}", ended(exit))))
+    let said = launch.stderr_tail.lines().rfind(|line| of == Taken::FileSize && says_too_large(line));
+    let said = said.map(|line| format!("; stderr: {}", printable(line, 200))).unwrap_or_default();
+    Some(Found::once(at, phase, what, format!("it {}{said}", ended(exit))))
 }
 
 /// Over which limit a process ended that ended like this.

@@ -2,7 +2,7 @@
 //!
 //! Std's hooks for that make it fork. So this program is launched in the server's place, becomes what the server
 //! is to be, and executes that: the same process, so its pid, its group and its streams are the server's from
-//! the beginning. It costs another exec, some 0.3 ms, for servers that want it, and no other.
+//! the beginning. It costs another exec, for servers that want it, and no other.
 //!
 //! Whether the server could be executed is told by a pipe: its end without a word says so, as the exec closes
 //! it. Everything else stays as it is without: the environment, `argv[0]`, the errors of a launch.
