@@ -94,8 +94,11 @@ def disk(check, ends, folder, binary):
     check("a full disk: it is told", sidecar.becomes("state_kept", lambda kept: kept == 0))
     (small / "full").unlink()
     check("a full disk: what could not be kept is, once there is room", sidecar.becomes("state_kept", lambda kept: kept == 1, 90))
-    subprocess.run(["mount", "-o", "remount,ro", small], check=True)
-    second = Sidecar(ends, folder, binary, state=small / "other")
+    closed = folder / "closed"
+    closed.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", closed], check=True)
+    ends.callback(subprocess.run, ["umount", "-l", closed])
+    second = Sidecar(ends, folder, binary, state=closed / "state")
     check("a read-only directory: the server is up", second.becomes('up{server="s"}', lambda up: up == 1))
     check("a read-only directory: it is told", second.becomes("state_kept", lambda kept: kept == 0))
 
