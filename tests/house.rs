@@ -205,3 +205,21 @@ fn every_test_that_security_md_names_is_there() {
         assert!(there || root.join("tests/fuzzed").join(format!("{name}.rs")).exists(), "no test is called {name}");
     }
 }
+
+#[test]
+fn the_bill_of_materials_is_of_these_crates() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: &str| fs::read_to_string(root.join(path)).unwrap();
+    let (bom, lock, manifest) = (read("deploy/stdiowatch.cdx.json"), read("Cargo.lock"), read("Cargo.toml"));
+    let bom: serde_json::Value = serde_json::from_str(&bom).unwrap();
+    let listed: Vec<(&str, &str)> =
+        bom["components"].as_array().unwrap().iter().map(|c| (c["name"].as_str().unwrap(), c["version"].as_str().unwrap())).collect();
+    let hint = "write it anew with deploy/sbom.sh";
+    for (name, version) in &listed {
+        assert!(lock.contains(&format!("name = \"{name}\"\nversion = \"{version}\"\n")), "{name} {version} is not in Cargo.lock; {hint}");
+    }
+    let direct = manifest.split("[dependencies]\n").nth(1).unwrap().split("\n[").next().unwrap();
+    for name in direct.lines().filter_map(|line| line.split_once(" = ")).map(|(name, _)| name) {
+        assert!(listed.iter().any(|(listed, _)| *listed == name), "{name} is not in it; {hint}");
+    }
+}
