@@ -10,7 +10,10 @@ use stdiowatch::show;
 use std::path::Path;
 
 /// Every target, by its name.
-const TARGETS: [(&str, fn(&[u8])); 15] = [
+/// A target's name, and what it does with an input.
+type Target = (&'static str, fn(&[u8]));
+
+const TARGETS: [Target; 15] = [
     ("call", fuzzed::call::run),
     ("clients", fuzzed::clients::run),
     ("compare", fuzzed::compare::run),
