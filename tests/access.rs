@@ -327,6 +327,92 @@ fn what_is_private_is_for_who_has_authenticated() {
 }
 
 #[test]
+fn a_path_for_everybody_shows_no_transcript() {
+    let door = Door::new();
+    let debug = |serving: &Serving, headers: &str| {
+        let (status, _, body) = serving.exchange(&format!("GET /probe?target=mine&debug=true HTTP/1.0\r\n{headers}\r\n"));
+        (status, body.contains("SAMPLE_API_KEY"))
+    };
+    let free = "auth_excluded_paths: [/probe]\n";
+    let (shown, hidden) = ((200, true), (403, false));
+    for (web, key, wanted) in [
+        (format!("{}{free}", alice()), "", hidden),
+        (format!("{}{free}", alice()), "show_private: false", hidden),
+        (format!("{}{free}", alice()), "show_private: true", shown),
+        // Where nobody is asked, this machine's users may.
+        ("{}\n".to_owned(), "", shown),
+        ("{}\n".to_owned(), "show_private: false", hidden),
+    ] {
+        door.dir.write("web.yml", &web);
+        let config = format!("web_config: web.yml\n{key}\nservers: {{mine: {{command: {PROGRAM}, args: [sample-server, exit]}}}}\n");
+        let config = door.dir.write("own.yml", &config);
+        let serving = Serving::start(&door.run, &["--config", &config, "--enable-actions"]);
+        assert_eq!(debug(&serving, ""), wanted, "{web} {key}");
+        assert_eq!(serving.exchange("GET /probe?target=mine HTTP/1.0\r\n\r\n").0, 200, "the series are for everybody");
+    }
+    // Also where users come later than the start.
+    door.dir.write("web.yml", "{}\n");
+    let serving = door.serve_with("{}\n", &["--enable-actions"], &["--name", "mine", "--", PROGRAM, "sample-server", "exit"]);
+    assert_eq!(debug(&serving, ""), shown);
+    door.put("web.yml", &format!("{}{free}", alice()));
+    poll(LONG, || (debug(&serving, "") == hidden).then_some(())).expect("who has not authenticated is nobody");
+}
+
+#[test]
+fn what_is_put_back_is_no_longer_refused() {
+    let door = Door::new();
+    let web = alice() + "auth_excluded_paths: [/metrics]\n";
+    let serving = door.serve(&web, &[]);
+    const OK: &str = "stdiowatch_web_config_last_reload_successful";
+    serving.metric_becomes(OK, 1.0);
+    let pipe = door.dir.0.join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for _ in 0..2 {
+        door.put("web.yml", "garbage\n");
+        serving.metric_becomes(OK, 0.0);
+        door.put("web.yml", &web);
+        serving.metric_becomes(OK, 1.0);
+        // A pipe that nobody writes to is not waited for.
+        fs::remove_file(door.dir.0.join("web.yml")).unwrap();
+        std::os::unix::fs::symlink(&pipe, door.dir.0.join("web.yml")).unwrap();
+        serving.metric_becomes(OK, 0.0);
+        door.put("web.yml", &web);
+        serving.metric_becomes(OK, 1.0);
+    }
+    assert_eq!(serving.exchange(&format!("GET /health/mine HTTP/1.0\r\n{}\r\n", basic("bob:secret"))).0, 401);
+}
+
+#[test]
+fn who_is_removed_listens_no_more() {
+    let door = Door::new();
+    let serving = door.serve(&alice(), &[]);
+    let mut listening = TcpStream::connect(("127.0.0.1", serving.port)).unwrap();
+    listening.set_read_timeout(Some(LONG)).unwrap();
+    listening.write_all(format!("GET /events HTTP/1.0\r\n{}\r\n", basic("alice:secret")).as_bytes()).unwrap();
+    assert!(head_from(&mut listening).starts_with("HTTP/1.0 200"));
+    door.put("web.yml", &alice().replace("alice", "bob"));
+    let mut said = Vec::new();
+    listening.read_to_end(&mut said).expect("it ends");
+}
+
+#[test]
+fn who_asks_from_elsewhere_is_not_behind_a_flood() {
+    let door = Door::new();
+    // A check takes a tenth of a second or more.
+    let web = format!("basic_auth_users: {{alice: {}}}\n", bcrypt::hash("secret", 11).unwrap());
+    let serving = door.serve(&web, &[]);
+    let flood: Vec<TcpStream> = (0..100)
+        .map(|n| {
+            let mut stream = TcpStream::connect(("127.0.0.1", serving.port)).unwrap();
+            stream.write_all(format!("GET /metrics HTTP/1.1\r\nHost: x\r\n{}\r\n", basic(&format!("nobody:{n}"))).as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    assert_eq!(serving.exchange(&format!("GET /metrics HTTP/1.0\r\n{}\r\n", basic("alice:secret"))).0, 200, "she is not sent away");
+    drop(flood);
+}
+
+#[test]
 fn actions_are_for_who_is_known_and_for_no_page() {
     let door = Door::new();
     let serving = door.serve(&alice(), &["--enable-actions"]);

@@ -66,7 +66,7 @@ impl Side {
             snapshot.sidecar.last_tick = clock::up();
         });
         let own = Arc::new(Own::new(clock::now()).unwrap());
-        let sources = Sources { hub: Arc::clone(&hub), own, now, actions: Actions::Off, fleet: None, reloader: None, show_private: false };
+        let sources = Sources { hub: Arc::clone(&hub), own, now, actions: Actions::Off, fleet: None, reloader: None, show_private: None };
         let listener = bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
@@ -671,6 +671,47 @@ fn connections_kept_for_nothing_keep_nobody_out() {
     closed_after(&mut idle[0]);
     idle[99].write_all(b"GET /health HTTP/1.0\r\n\r\n").unwrap();
     assert!(idle[99].read(&mut [0; 16]).unwrap() > 0, "the last one is still there");
+}
+
+#[test]
+fn who_dribbles_keeps_nobody_out() {
+    let limits = Limits { connections: 20, head: PATIENCE * 2, ..Limits::default() };
+    let side = Side::with(healthy(), limits, clock::now);
+    let begun = || {
+        let mut stream = side.connect();
+        stream.write_all(b"GET /livez HTTP/1.1\r\nX: ").unwrap();
+        stream
+    };
+    let mut kept = side.connect();
+    let ask = |kept: &mut TcpStream| {
+        kept.write_all(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        let (mut answer, mut got) = ([0; 2048], 0);
+        while !answer[..got].ends_with(b"\r\n\r\nok\n") {
+            let n = kept.read(&mut answer[got..]).unwrap();
+            assert!(n > 0, "who is answered now and then is not ended");
+            got += n;
+        }
+    };
+    ask(&mut kept);
+    let mut dribbling: Vec<TcpStream> = (0..19).map(|_| begun()).collect();
+    let began = Instant::now();
+    let mut answered = 0;
+    // Nobody is idle: each sends a byte all the time, and comes again when it is ended.
+    while began.elapsed() < Duration::from_secs(2) {
+        for stream in &mut dribbling {
+            if stream.write_all(b"y").is_err() {
+                *stream = begun();
+            }
+        }
+        ask(&mut kept);
+        let mut stream = side.connect();
+        stream.write_all(b"GET /livez HTTP/1.0\r\n\r\n").unwrap();
+        let mut answer = Vec::new();
+        if stream.read_to_end(&mut answer).is_ok() && answer.starts_with(b"HTTP/1.0 200") {
+            answered += 1;
+        }
+    }
+    assert!(answered > 10, "{answered} came through");
 }
 
 #[test]

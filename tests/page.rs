@@ -40,7 +40,15 @@ impl Side {
         let hub = Arc::new(Hub::new(servers));
         hub.update(|snapshot| snapshot.sidecar.started = clock::now());
         let own = Arc::new(Own::new(clock::now()).unwrap());
-        let sources = Sources { hub: Arc::clone(&hub), own, now: clock::now, actions: Actions::Off, fleet: None, reloader: None, show_private };
+        let sources = Sources {
+            hub: Arc::clone(&hub),
+            own,
+            now: clock::now,
+            actions: Actions::Off,
+            fleet: None,
+            reloader: None,
+            show_private: Some(show_private),
+        };
         let listener = bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();

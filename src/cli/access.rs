@@ -146,20 +146,32 @@ impl Doorkeeper {
         }
     }
 
+    /// The files are again what is in force, after others were refused.
+    fn restored(&self) {
+        if self.told.is_refused() {
+            self.told.read(true);
+            info!("the web configuration is again the one in use");
+        }
+    }
+
     fn look(&self, mut refused: Refused) -> Refused {
         let (files, used) = {
             let used = self.used.lock();
             (used.files.clone(), used.seen)
         };
         let now = seen(&files);
-        if used == Some(now) || refused.told == Some(now) {
+        if used == Some(now) {
+            self.restored();
+            return Refused::default();
+        }
+        if refused.told == Some(now) {
             return refused;
         }
         match self.read() {
             Ok(read) => {
                 self.put_in_force(read, Some(now));
                 // Once more, for files that it has not named before: there is nothing new then.
-                if used.is_some() {
+                if used.is_some() || refused.told.is_some() {
                     info!("the web configuration has changed, and was read again");
                 }
                 Refused::default()

@@ -73,7 +73,7 @@ fn serve(args: &ServeArgs) -> anyhow::Result<()> {
     let actions = Actions::new(args.enable_actions, loopback);
     door.warn();
     let keeper = state_dir(args, &chosen).map(|dir| Keeper::open(&dir));
-    let (show_private, unwatched) = (chosen.show_private == Some(true), servers::unwatched(&chosen.skipped));
+    let (show_private, unwatched) = (chosen.show_private, servers::unwatched(&chosen.skipped));
     let source = source(args, &chosen, &door);
     let watching = Watching { source, servers: chosen.servers, unwatched, keeper, signals, stop, stopped, door, show_private };
     let ended = runtime.block_on(watching.until_stopped(listener, actions, launchpad));
@@ -160,7 +160,7 @@ struct Watching {
     stop: watch::Sender<bool>,
     stopped: watch::Receiver<bool>,
     door: Arc<Doorkeeper>,
-    show_private: bool,
+    show_private: Option<bool>,
 }
 
 impl Watching {

@@ -5,6 +5,7 @@ use std::io::{ErrorKind, Read as _};
 use std::path::Path;
 
 use super::tree::{Place, Problem};
+use crate::outside::vault::open_file;
 
 /// The largest configuration file, in bytes.
 pub const LARGEST: u64 = 4 << 20;
@@ -33,11 +34,17 @@ fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, String> {
         known.map_or_else(|| format!("it cannot be read: {error}"), |(_, told)| told.to_owned())
     };
     let mut bytes = Vec::new();
-    File::open(path).map_err(told)?.take(most + 1).read_to_end(&mut bytes).map_err(told)?;
+    let file = if is_handed(path) { File::open(path) } else { open_file(path) };
+    file.map_err(told)?.take(most + 1).read_to_end(&mut bytes).map_err(told)?;
     if bytes.len() as u64 > most {
         return Err(format!("it is larger than {}", super::quantity::shown_size(most)));
     }
     Ok(bytes)
+}
+
+/// Whether a path names what whoever started us holds open for us, as a shell's `<(…)` does: a pipe is what is meant there.
+fn is_handed(path: &Path) -> bool {
+    path == Path::new("/dev/stdin") || path.starts_with("/dev/fd")
 }
 
 fn decoded(bytes: Vec<u8>) -> Result<String, Problem> {
@@ -74,10 +81,21 @@ mod tests {
     }
 
     #[test]
+    fn a_pipe_is_not_waited_for() {
+        let path = std::env::temp_dir().join(format!("stdiowatch-pipe-{}", std::process::id()));
+        rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
+        let told = text(&path, 1024).unwrap_err().message;
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(told, "it cannot be read: it is no regular file");
+        assert!(is_handed(Path::new("/dev/fd/63")) && !is_handed(Path::new("/dev/fdx")));
+    }
+
+    #[test]
     fn a_file_that_cannot_be_read_says_why() {
         let told = |path: &str, most| text(Path::new(path), most).unwrap_err().message;
         assert_eq!(told("/nonexistent", 1), "there is no such file");
         assert_eq!(told("/", 1), "it is a directory");
-        assert_eq!(told("/dev/zero", 1024), "it is larger than 1KiB");
+        assert_eq!(told("/dev/zero", 1024), "it cannot be read: it is no regular file");
+        assert_eq!(told("/proc/self/exe", 1024), "it is larger than 1KiB");
     }
 }

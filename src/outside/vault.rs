@@ -200,13 +200,24 @@ fn unsealed(mut bytes: Vec<u8>) -> Option<Vec<u8>> {
 ///
 /// When it is no file, or cannot be read.
 pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
-    let file = OpenOptions::new().read(true).custom_flags(NONBLOCK).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is no regular file"));
-    }
     let mut bytes = Vec::new();
-    file.take(MAX_SIZE).read_to_end(&mut bytes)?;
+    open_file(path)?.take(MAX_SIZE).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// Opens a file, to be read. A pipe or a device in its place is refused, and not waited for.
+///
+/// # Errors
+///
+/// When it is no file, or cannot be opened.
+pub fn open_file(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).custom_flags(NONBLOCK).open(path)?;
+    let kind = file.metadata()?.file_type();
+    match (kind.is_file(), kind.is_dir()) {
+        (true, _) => Ok(file),
+        (false, true) => Err(io::ErrorKind::IsADirectory.into()),
+        (false, false) => Err(io::Error::other("it is no regular file")),
+    }
 }
 
 /// A name as a file's: what of it a file name may hold, to be recognised by, and a digest, to be told

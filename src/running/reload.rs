@@ -14,6 +14,7 @@ use super::fleet::{Changes, Fleet};
 use super::watched::Watched;
 use crate::ledger::Unwatched;
 use crate::outside::clock;
+use crate::outside::vault::read_file;
 use crate::words::{Digest, printable_lines};
 
 /// How often followed files are looked at.
@@ -167,7 +168,7 @@ pub fn seen(files: &[PathBuf]) -> Digest {
 
 fn content(file: &Path) -> Vec<u8> {
     let read = || match std::fs::metadata(file)? {
-        metadata if metadata.is_file() && metadata.len() <= LONGEST => std::fs::read(file),
+        metadata if metadata.is_file() && metadata.len() <= LONGEST => read_file(file),
         metadata => Ok(format!("{} {:?}", metadata.len(), metadata.modified()).into_bytes()),
     };
     read().unwrap_or_else(|error| error.to_string().into_bytes())

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::Router;
@@ -15,6 +16,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use parking_lot::RwLock;
 use rustls::pki_types::{CertificateDer, UnixTime};
+use tokio::sync::watch;
 
 use super::passwords::{Checked, Passwords};
 use super::routes::plain;
@@ -56,6 +58,8 @@ pub(super) struct Caller {
     pub(super) authenticated: bool,
     /// Sees what is private.
     pub(super) sees_private: bool,
+    /// The rules ask who calls: who has not authenticated is nobody, on this machine too.
+    pub(super) asked: bool,
 }
 
 impl<S: Sync> FromRequestParts<S> for Caller {
@@ -80,9 +84,25 @@ pub(super) enum Line {
     },
 }
 
+/// Where a connection comes from; handed to what answers its requests.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Peer(pub(super) IpAddr);
+
+/// Handed to what answers a request: an answer without end has to end when other rules hold than let its caller in.
+#[derive(Clone, Debug)]
+pub(super) struct Rules(watch::Receiver<()>);
+
+impl Rules {
+    /// Resolves when other rules hold.
+    pub(super) async fn replaced(&mut self) {
+        let _ = self.0.changed().await;
+    }
+}
+
 /// Stands at the door, with the rules that hold now.
 pub struct Guard {
     access: RwLock<Arc<Access>>,
+    replaced: watch::Sender<()>,
     passwords: Passwords,
 }
 
@@ -90,7 +110,7 @@ impl Guard {
     /// A guard with these rules.
     #[must_use]
     pub fn new(access: Access) -> Arc<Guard> {
-        Arc::new(Guard { access: RwLock::new(Arc::new(access)), passwords: Passwords::new() })
+        Arc::new(Guard { access: RwLock::new(Arc::new(access)), replaced: watch::Sender::new(()), passwords: Passwords::new() })
     }
 
     /// The rules that hold now.
@@ -99,18 +119,19 @@ impl Guard {
         Arc::clone(&self.access.read())
     }
 
-    /// From here on these rules hold: for new connections, and for requests on those that there are.
+    /// From here on these rules hold: for new connections, and for requests on those that there are. Answers without end are ended.
     pub fn replace(&self, access: Access) {
         *self.access.write() = Arc::new(access);
+        self.replaced.send_replace(());
     }
 
     /// Who asks; or what is answered to who may not.
-    async fn caller(&self, access: &Access, path: &str, headers: &HeaderMap, line: Option<&Line>) -> Result<Caller, Response> {
+    async fn caller(&self, access: &Access, path: &str, headers: &HeaderMap, line: Option<&Line>, peer: Option<Peer>) -> Result<Caller, Response> {
         if access.tls.is_some() && matches!(line, Some(Line::Plain)) {
             return Err(ended(plain(StatusCode::BAD_REQUEST, NO_TLS)));
         }
         if access.excluded.contains(path) {
-            return Ok(Caller::default());
+            return Ok(Caller::of(false, access));
         }
         let certified = access.clients().and_then(|clients| Some((clients, line?))).is_some_and(|(clients, line)| line.is_taken_by(clients));
         if access.clients().is_some_and(|clients| clients.auth().requires()) && !certified {
@@ -122,7 +143,7 @@ impl Guard {
             return Ok(Caller::of(vouched, access));
         }
         let Some((user, password)) = headers.get(AUTHORIZATION).and_then(credentials) else { return Err(unauthorized()) };
-        match self.passwords.check(&access.users, &user, password).await {
+        match self.passwords.check(&access.users, &user, password, peer.map(|peer| peer.0)).await {
             Checked::Right => Ok(Caller::of(true, access)),
             Checked::Wrong => Err(unauthorized()),
             Checked::Crowded => {
@@ -135,8 +156,8 @@ impl Guard {
 }
 
 impl Caller {
-    const fn of(authenticated: bool, access: &Access) -> Caller {
-        Caller { authenticated, sees_private: authenticated && access.shows_private }
+    fn of(authenticated: bool, access: &Access) -> Caller {
+        Caller { authenticated, sees_private: authenticated && access.shows_private, asked: access.authenticates() }
     }
 }
 
@@ -159,10 +180,14 @@ pub(super) fn guarded(router: Router, guard: Arc<Guard>) -> Router {
 }
 
 async fn admit(State(guard): State<Arc<Guard>>, mut request: Request, next: Next) -> Response {
+    // First, so that no change goes unseen.
+    let rules = Rules(guard.replaced.subscribe());
     let access = guard.access();
     let line = request.extensions().get::<Line>().cloned();
-    let mut response = match guard.caller(&access, request.uri().path(), request.headers(), line.as_ref()).await {
+    let peer = request.extensions().get::<Peer>().copied();
+    let mut response = match guard.caller(&access, request.uri().path(), request.headers(), line.as_ref(), peer).await {
         Ok(caller) => {
+            request.extensions_mut().insert(rules);
             request.extensions_mut().insert(caller);
             next.run(request).await
         }

@@ -54,6 +54,10 @@ impl Actions {
         if caller.authenticated {
             return Ok(());
         }
+        // A path that is for everybody: who says nothing there is nobody, wherever it asks from.
+        if caller.asked {
+            return Err("this is for who has authenticated: see docs/security.md\n");
+        }
         if self == Actions::NotHere {
             return Err("actions are refused on an address that is no loopback one, but to who has authenticated: see docs/security.md\n");
         }
@@ -88,6 +92,9 @@ mod tests {
         assert!(Actions::new(false, true).permit(known, &none).unwrap_err().contains("--enable-actions"));
         assert!(Actions::new(true, false).permit(anybody, &none).unwrap_err().contains("loopback"));
         assert_eq!(Actions::new(true, true).permit(anybody, &none), Ok(()));
+        let silent = Caller { asked: true, ..anybody };
+        assert!(Actions::new(true, true).permit(silent, &none).unwrap_err().contains("authenticated"), "on a path for everybody");
+        assert_eq!(Actions::new(true, true).permit(Caller { authenticated: true, ..silent }, &none), Ok(()));
         assert_eq!(Actions::new(true, false).permit(known, &none), Ok(()));
         let typed = [("sec-fetch-site".parse().unwrap(), "none".parse().unwrap())].into_iter().collect();
         assert_eq!(Actions::On.permit(anybody, &typed), Ok(()));

@@ -27,7 +27,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tower::ServiceExt as _;
 
-use super::access::{Guard, Line, NO_TLS};
+use super::access::{Guard, Line, NO_TLS, Peer};
 use crate::outside::tls::Answering;
 
 /// The most that the head of a request may have, in bytes and in fields.
@@ -71,11 +71,13 @@ struct Seen {
     head: Option<Instant>,
     /// A request is being answered.
     busy: bool,
+    /// A request was answered before.
+    served: bool,
 }
 
 impl Activity {
     pub(super) fn new() -> Activity {
-        let seen = Seen { progress: Instant::now(), head: None, busy: false };
+        let seen = Seen { progress: Instant::now(), head: None, busy: false, served: false };
         Activity { seen: Mutex::new(seen), evicted: Notify::new() }
     }
 
@@ -83,6 +85,13 @@ impl Activity {
     pub(super) fn idle_since(&self) -> Option<Instant> {
         let seen = *self.seen.lock();
         (!seen.busy).then_some(seen.progress)
+    }
+
+    /// Since when a handshake or a request's head has been under way, after whether any request was answered before;
+    /// `None` if none is.
+    pub(super) fn unfinished_since(&self) -> Option<(bool, Instant)> {
+        let seen = *self.seen.lock();
+        seen.head.filter(|_| !seen.busy).map(|since| (seen.served, since))
     }
 
     /// Ends the connection.
@@ -101,7 +110,7 @@ impl Activity {
 
     fn set_busy(&self, busy: bool) {
         let mut seen = self.seen.lock();
-        *seen = Seen { progress: Instant::now(), head: None, busy };
+        *seen = Seen { progress: Instant::now(), head: None, busy, served: seen.served || !busy };
     }
 
     fn deadline(&self, patience: Patience) -> Instant {
@@ -127,6 +136,7 @@ pub(super) async fn serve(
 ) {
     // Answers are whole: waiting to fill a packet only delays them.
     let _ = stream.set_nodelay(true);
+    let peer = stream.peer_addr().ok().map(|address| Peer(address.ip().to_canonical()));
     let stream = Watched { stream, activity: Arc::clone(&activity) };
     let tls = guard.and_then(|guard| guard.access().tls.clone());
     let mut opening = pin!(open(stream, tls));
@@ -136,7 +146,7 @@ pub(super) async fn serve(
         _ = stop.wait_for(|stop| *stop) => return,
     };
     let Some((stream, line)) = opened else { return };
-    let service = Requests { router, activity: Arc::clone(&activity), line, stopping: Stopping(stop.clone()) };
+    let service = Requests { router, activity: Arc::clone(&activity), line, peer, stopping: Stopping(stop.clone()) };
     let mut connection = pin!(http().serve_connection(TokioIo::new(stream), service));
     let mut stopping = false;
     while !stopping {
@@ -155,7 +165,7 @@ pub(super) async fn serve(
 /// Answers what comes over `stream`, without TLS and without limits of time, until its client ends it, or `stop` becomes
 /// true and what is in flight is answered.
 pub(super) async fn answer(stream: impl AsyncRead + AsyncWrite + Unpin, router: Router, mut stop: watch::Receiver<bool>) {
-    let service = Requests { router, activity: Arc::new(Activity::new()), line: Line::Plain, stopping: Stopping(stop.clone()) };
+    let service = Requests { router, activity: Arc::new(Activity::new()), line: Line::Plain, peer: None, stopping: Stopping(stop.clone()) };
     let mut connection = pin!(http().serve_connection(TokioIo::new(stream), service));
     tokio::select! {
         _ = connection.as_mut() => return,
@@ -176,6 +186,7 @@ struct Requests {
     router: Router,
     activity: Arc<Activity>,
     line: Line,
+    peer: Option<Peer>,
     stopping: Stopping,
 }
 
@@ -188,6 +199,9 @@ impl Service<Request<Incoming>> for Requests {
         let (router, activity) = (self.router.clone(), Arc::clone(&self.activity));
         request.extensions_mut().insert(self.stopping.clone());
         request.extensions_mut().insert(self.line.clone());
+        if let Some(peer) = self.peer {
+            request.extensions_mut().insert(peer);
+        }
         Box::pin(async move {
             activity.set_busy(true);
             let response = router.oneshot(request).await;

@@ -15,6 +15,7 @@ use futures_util::stream::unfold;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::sleep;
 
+use super::access::Rules;
 use super::connection::Stopping;
 use super::routes::{Sources, plain};
 
@@ -32,17 +33,23 @@ const UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");
 /// The route.
 pub(super) fn routes() -> Router<Sources> {
     let seats = Arc::new(Semaphore::new(SEATS));
-    Router::new().route("/events", get(move |sources, stopping| events(sources, stopping, seats)))
+    Router::new().route("/events", get(move |sources, stopping, rules| events(sources, stopping, rules, seats)))
 }
 
-async fn events(State(sources): State<Sources>, stopping: Option<Extension<Stopping>>, seats: Arc<Semaphore>) -> Response {
+async fn events(
+    State(sources): State<Sources>,
+    stopping: Option<Extension<Stopping>>,
+    rules: Option<Extension<Rules>>,
+    seats: Arc<Semaphore>,
+) -> Response {
     let Ok(seat) = seats.try_acquire_owned() else {
         let mut refused = plain(StatusCode::SERVICE_UNAVAILABLE, "too many listen already\n");
         refused.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("60"));
         return refused;
     };
     let revisions = sources.hub.revisions();
-    let listener = Listener { sources, revisions, stopping: stopping.map(|Extension(stopping)| stopping), told: false, _seat: seat };
+    let (stopping, rules) = (stopping.map(|Extension(stopping)| stopping), rules.map(|Extension(rules)| rules));
+    let listener = Listener { sources, revisions, stopping, rules, told: false, _seat: seat };
     let body = Body::from_stream(unfold(listener, Listener::next));
     ([(CONTENT_TYPE, HeaderValue::from_static("text/event-stream")), (UNBUFFERED, HeaderValue::from_static("no"))], body).into_response()
 }
@@ -52,13 +59,15 @@ struct Listener {
     sources: Sources,
     revisions: watch::Receiver<u64>,
     stopping: Option<Stopping>,
+    /// By which it was let in.
+    rules: Option<Rules>,
     /// Something was said before.
     told: bool,
     _seat: OwnedSemaphorePermit,
 }
 
 impl Listener {
-    /// What is said next; `None` when stdiowatch is stopped.
+    /// What is said next; `None` when stdiowatch is stopped, or others may listen from now on.
     async fn next(mut self) -> Option<(Result<Bytes, Infallible>, Listener)> {
         if !self.told {
             // A page may have become old while it was on its way.
@@ -66,9 +75,10 @@ impl Listener {
             let text = format!("retry: {RETRY}\n{}", self.change());
             return Some((Ok(text.into()), self));
         }
-        let mut stopping = self.stopping.clone();
+        let (mut stopping, mut rules) = (self.stopping.clone(), self.rules.clone());
         let text = tokio::select! {
             () = stopped(&mut stopping) => return None,
+            () = replaced(&mut rules) => return None,
             text = self.wait() => text?,
         };
         Some((Ok(text.into()), self))
@@ -91,6 +101,13 @@ impl Listener {
 async fn stopped(stopping: &mut Option<Stopping>) {
     match stopping {
         Some(stopping) => stopping.stopped().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn replaced(rules: &mut Option<Rules>) {
+    match rules {
+        Some(rules) => rules.replaced().await,
         None => std::future::pending().await,
     }
 }

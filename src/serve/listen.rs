@@ -29,7 +29,9 @@ const IN_USE: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Connections at once. One more takes the place of the one that has been idle longest, so that
-    /// nobody can keep a health check out by keeping connections; if none is idle, it is refused.
+    /// nobody can keep a health check out by keeping connections; if none is idle, of the one that has been
+    /// longest at a request's head or a handshake, those first that have not been answered yet; if there is
+    /// none of these either, it is refused.
     pub connections: usize,
     /// From the first byte of a request to the end of its head.
     pub head: Duration,
@@ -193,7 +195,7 @@ impl House {
                     self.complained = Some(Instant::now());
                     tracing::warn!(%error, connections = self.guests.len(), "cannot accept a connection; trying on");
                 }
-                self.end_idle();
+                self.end_one();
                 sleep(BACK_OFF).await;
             }
         }
@@ -203,14 +205,19 @@ impl House {
     fn make_room(&mut self) -> bool {
         while self.tasks.try_join_next().is_some() {}
         self.guests.retain(|guest| guest.strong_count() > 0);
-        self.guests.len() < self.limits.connections || self.end_idle()
+        self.guests.len() < self.limits.connections || self.end_one()
     }
 
-    /// Ends the connection that has been idle longest; says whether there was one.
-    fn end_idle(&mut self) -> bool {
+    /// Ends the connection that has been idle longest, or else the one that has been beginning longest: who sends a byte now
+    /// and then is never idle. Says whether there was one.
+    fn end_one(&mut self) -> bool {
         let idle_since = |guest: &Weak<Activity>| guest.upgrade()?.idle_since().filter(|since| since.elapsed() >= IN_USE);
         let idle = self.guests.iter().enumerate().filter_map(|(at, guest)| Some((idle_since(guest)?, at)));
-        let Some((_, at)) = idle.min_by_key(|(since, at): &(Instant, usize)| (*since, *at)) else { return false };
+        let unfinished = || {
+            let guests = self.guests.iter().enumerate();
+            guests.filter_map(|(at, guest)| Some((guest.upgrade()?.unfinished_since()?, at))).min().map(|(_, at)| at)
+        };
+        let Some(at) = idle.min().map(|(_, at)| at).or_else(unfinished) else { return false };
         if let Some(guest) = self.guests.swap_remove(at).upgrade() {
             guest.evict();
         }

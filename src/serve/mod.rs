@@ -15,3 +15,4 @@ pub mod own;
 mod pages;
 mod passwords;
 pub mod routes;
+mod turns;

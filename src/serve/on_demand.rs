@@ -53,8 +53,7 @@ pub(super) async fn probe(
     let wanted = Wanted::of(query);
     let Some(target) = wanted.target else { return plain(StatusCode::BAD_REQUEST, "no target: ask /probe?target=NAME\n") };
     if wanted.debug
-        && !sources.shows_private(caller)
-        && let Err(why) = sources.actions.permit(caller, &headers)
+        && let Err(why) = may_debug(&sources, caller, &headers)
     {
         return plain(StatusCode::FORBIDDEN, why);
     }
@@ -85,6 +84,15 @@ pub(super) async fn probe(
         response.headers_mut().insert(AGE, age.as_secs().into());
     }
     response
+}
+
+/// Whether this caller is shown a transcript: as what is private is, and to who may do something.
+fn may_debug(sources: &Sources, caller: Caller, headers: &HeaderMap) -> Result<(), &'static str> {
+    match sources.show_private {
+        Some(false) => Err("transcripts are shown to nobody: `show_private` is false\n"),
+        Some(true) | None if sources.shows_private(caller) => Ok(()),
+        Some(true) | None => sources.actions.permit(caller, headers),
+    }
 }
 
 fn nobody() -> Response {

@@ -91,6 +91,12 @@ impl WebConfig {
         self.0.set(f64::from(u8::from(accepted)));
     }
 
+    /// Whether the last reading was refused.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.0.get() < 0.5
+    }
+
     /// For a registry.
     #[must_use]
     pub fn collector(&self) -> Box<dyn Collector> {

@@ -1,17 +1,15 @@
 //! Passwords: slow to check on purpose, so checked away from the thread that answers, one at a time, and once.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::net::IpAddr;
 
 use parking_lot::Mutex;
 use rustls::crypto::ring;
-use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
+use super::turns::{Turns, Whose};
 use crate::words::Digest;
 
-/// How many may wait for their turn; more are sent away. Who is known already waits for nobody.
-const WAITING: usize = 64;
 /// How many credentials are remembered that were right, and that were wrong.
 const MOST_RIGHT: usize = 256;
 const MOST_WRONG: usize = 1024;
@@ -32,8 +30,7 @@ pub(super) struct Passwords {
     /// So that what is remembered says nothing outside of this process.
     salt: [u8; 32],
     known: Mutex<Known>,
-    turn: Arc<Semaphore>,
-    waiting: Semaphore,
+    turns: Turns,
 }
 
 /// Digests of credentials, with the hash that they were held against.
@@ -66,19 +63,20 @@ impl Passwords {
         let mut salt = [0; 32];
         // Without random bytes there is no TLS either; what is remembered is still a digest.
         let _ = ring::default_provider().secure_random.fill(&mut salt);
-        Passwords { salt, known: Mutex::default(), turn: Arc::new(Semaphore::new(1)), waiting: Semaphore::new(WAITING) }
+        Passwords { salt, known: Mutex::default(), turns: Turns::default() }
     }
 
-    /// Whether this user has this password. It takes as long for a user that there is not.
-    pub(super) async fn check(&self, users: &BTreeMap<String, String>, user: &str, password: Vec<u8>) -> Checked {
+    /// Whether this user, who asks from that address, has this password. It takes as long for a user that there is not as
+    /// for the one whose hash costs most.
+    pub(super) async fn check(&self, users: &BTreeMap<String, String>, user: &str, password: Vec<u8>, peer: Option<IpAddr>) -> Checked {
         let is_user = users.contains_key(user);
-        let Some(hash) = users.get(user).cloned().or_else(|| users.values().next().map(|hash| nobodys(hash))) else { return Checked::Wrong };
+        let Some(hash) = users.get(user).cloned().or_else(|| dearest(users).map(nobodys)) else { return Checked::Wrong };
         let what = Digest::of_pieces([&self.salt[..], user.as_bytes(), hash.as_bytes(), &password]);
         if let Some(known) = self.known.lock().find(&what) {
             return known;
         }
-        let Ok(_waiting) = self.waiting.try_acquire() else { return Checked::Crowded };
-        let Ok(turn) = Arc::clone(&self.turn).acquire_owned().await else { return Checked::Wrong };
+        // Names that are made up are all the same one.
+        let Some(turn) = self.turns.turn(Whose::new(is_user.then_some(user), peer)).await else { return Checked::Crowded };
         // Another one may have come with the same meanwhile.
         if let Some(known) = self.known.lock().find(&what) {
             return known;
@@ -92,6 +90,13 @@ impl Passwords {
         self.known.lock().keep(what, is_right);
         if is_right { Checked::Right } else { Checked::Wrong }
     }
+}
+
+/// The hash that takes longest to check.
+fn dearest(users: &BTreeMap<String, String>) -> Option<&str> {
+    /// After `$2y$`: two digits, so that they compare as numbers do.
+    const COST: std::ops::Range<usize> = 4..6;
+    users.values().map(String::as_str).max_by_key(|hash| hash.get(COST))
 }
 
 /// A hash that costs as much as this one, and that no password has.
@@ -111,7 +116,7 @@ mod tests {
 
     fn check(passwords: &Passwords, user: &str, password: &str) -> Checked {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(passwords.check(&users_once(), user, password.as_bytes().to_vec()))
+        runtime.block_on(passwords.check(&users_once(), user, password.as_bytes().to_vec(), None))
     }
 
     fn users_once() -> BTreeMap<String, String> {
@@ -141,6 +146,16 @@ mod tests {
             assert!(known.wrong.len() <= MOST_WRONG);
         }
         assert_eq!(known.find(&Digest::of(b"right")), Some(Checked::Right));
+    }
+
+    #[test]
+    fn nobody_costs_as_much_as_who_costs_most() {
+        let users = |costs: [u32; 3]| ["a", "b", "c"].into_iter().zip(costs).map(|(user, cost)| (user.to_owned(), bcrypt::hash("x", cost).unwrap()));
+        for costs in [[4, 5, 6], [6, 5, 4], [5, 6, 4]] {
+            assert_eq!(&nobodys(dearest(&users(costs).collect()).unwrap())[4..6], "06", "{costs:?}");
+        }
+        let ten = BTreeMap::from(["$2b$09$".to_owned(), "$2b$10$".to_owned()].map(|hash| (hash.clone(), hash)));
+        assert_eq!((dearest(&ten), dearest(&BTreeMap::new())), (Some("$2b$10$"), None));
     }
 
     #[test]

@@ -70,14 +70,15 @@ pub struct Sources {
     pub fleet: Option<Arc<Fleet>>,
     /// Who reads the configuration again; `None` where there is none.
     pub reloader: Option<Arc<Reloader>>,
-    /// Evidence, stderr, versions and what servers are given are shown to whoever asks, and not only to who has authenticated.
-    pub show_private: bool,
+    /// Evidence, stderr, versions and what servers are given are shown to whoever asks, or to nobody; where it is not said,
+    /// to who has authenticated.
+    pub show_private: Option<bool>,
 }
 
 impl Sources {
     /// Whether this caller sees what is private.
     pub(super) fn shows_private(&self, caller: Caller) -> bool {
-        self.show_private || caller.sees_private
+        self.show_private.unwrap_or(caller.sees_private)
     }
 
     /// A revision of the hub, so that it is none of another process' too.

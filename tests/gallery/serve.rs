@@ -34,7 +34,7 @@ fn main() {
         actions: Actions::Off,
         fleet: None,
         reloader: None,
-        show_private,
+        show_private: Some(show_private),
     };
     let flip = axum::Router::new().route("/-/flip", axum::routing::post(move || async move { flip(&hub) }));
     let listener = bind(&args[1]).unwrap();

@@ -1,9 +1,10 @@
 //! Files that entries point at: `.env` files, and opencode's `{file:…}`.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read as _;
 use std::path::Path;
 
+use crate::outside::vault::open_file;
 use crate::words::printable;
 
 /// The largest of them, in bytes.
@@ -22,7 +23,7 @@ pub(super) fn text_of(path: &Path) -> Result<String, String> {
         return Err(format!("{shown} is no regular file"));
     }
     let mut bytes = Vec::new();
-    File::open(path).map_err(cannot)?.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(cannot)?;
+    open_file(path).map_err(cannot)?.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(cannot)?;
     if bytes.len() as u64 > MAX_BYTES {
         return Err(format!("{shown} is larger than 1 MiB"));
     }
