@@ -9,10 +9,10 @@ use stdiowatch::show;
 
 use std::path::Path;
 
-/// Every target, by its name.
 /// A target's name, and what it does with an input.
 type Target = (&'static str, fn(&[u8]));
 
+/// Every target, by its name.
 const TARGETS: [Target; 15] = [
     ("call", fuzzed::call::run),
     ("clients", fuzzed::clients::run),

@@ -44,7 +44,7 @@ fn sources() -> Sources {
     let now = clock::now();
     let hub = Arc::new(Hub::new(made_up::servers(made_up::KINDS.len(), now)));
     let own = Arc::new(Own::new(now).expect("metrics"));
-    Sources { hub, own, now: clock::now, actions: Actions::Off, fleet: None, reloader: None, show_private: false }
+    Sources { hub, own, now: clock::now, actions: Actions::Off, fleet: None, reloader: None, show_private: None }
 }
 
 /// All that is answered until the client has said everything and everything is stopped.
