@@ -64,8 +64,9 @@ fn host_busy(case: Case<'_>) -> Option<Found> {
     let usage = case.launch.end.as_ref()?.usage;
     let starved = usage.queued >= timeout.waited.mul_f64(0.4) && usage.cpu < timeout.waited.mul_f64(0.8);
     starved.then(|| {
-        let (queued, waited, cpu) = (usage.queued.as_secs_f64(), timeout.waited.as_secs_f64(), usage.cpu.as_secs_f64());
-        let evidence = format!("of {waited:.1} s it was ready to run for {queued:.1} s without a core, and ran for {cpu:.1} s");
+        let (waited, cpu) = (timeout.waited.as_secs_f64(), usage.cpu.as_secs_f64());
+        let queued = usage.queued.min(timeout.waited).as_secs_f64();
+        let evidence = format!("of {waited:.1} s it was ready to run for some {queued:.1} s without a core, and ran for {cpu:.1} s");
         Found::once(seen.at, seen.phase, "the host was too busy to give the server a chance", evidence)
     })
 }

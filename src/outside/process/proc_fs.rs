@@ -159,15 +159,40 @@ fn parse_rollup(rollup: &[u8]) -> Option<u64> {
     Some(pss.split_ascii_whitespace().next()?.parse::<u64>().ok()? * 1024)
 }
 
-/// How long a process' main thread was ready to run and had to wait for a core, since its start
-/// (`Documentation/scheduler/sched-stats.rst`, /proc/PID/schedstat).
+/// How long a process had to wait for a core since its start, though it was ready to run: the thread of it that
+/// waited longest (`Documentation/scheduler/sched-stats.rst`, /proc/PID/task/TID/schedstat), and the children that
+/// it has reaped. Of these is kept only for how long they ran: they will have waited as it did itself, for each
+/// second of that. A shell that starts a server does most of its work by such children.
 pub(super) fn queued(pid: u32) -> Option<Duration> {
-    parse_schedstat(&read(&format!("/proc/{pid}/schedstat")).ok()?)
+    let task = format!("/proc/{pid}/task");
+    let threads: Vec<_> = numbered(&task).filter_map(|thread| parse_schedstat(&read(&format!("{task}/{thread}/schedstat")).ok()?)).collect();
+    let stat = read(&format!("/proc/{pid}/stat")).ok()?;
+    queued_of(&threads, parse_reaped(&stat).unwrap_or_default())
 }
 
-fn parse_schedstat(schedstat: &[u8]) -> Option<Duration> {
+/// The same of threads that ran and waited for so long, and children that ran for `reaped`.
+fn queued_of(threads: &[(Duration, Duration)], reaped: Duration) -> Option<Duration> {
+    let longest = threads.iter().map(|(_, waited)| *waited).max()?;
+    let ran: Duration = threads.iter().map(|(ran, _)| *ran).sum();
+    let waited: Duration = threads.iter().map(|(_, waited)| *waited).sum();
+    let ratio = if ran.is_zero() { 0.0 } else { waited.as_secs_f64() / ran.as_secs_f64() };
+    Some(longest + reaped.mul_f64(ratio.min(1e3)))
+}
+
+/// For how long a thread ran, and how long it waited for a core.
+fn parse_schedstat(schedstat: &[u8]) -> Option<(Duration, Duration)> {
     let text = std::str::from_utf8(schedstat).ok()?;
-    text.split_ascii_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
+    let mut numbers = text.split_ascii_whitespace().map_while(|word| word.parse().ok()).map(Duration::from_nanos);
+    Some((numbers.next()?, numbers.next()?))
+}
+
+/// For how long the children of a process ran that it has reaped (`cutime`, `cstime`).
+fn parse_reaped(stat: &[u8]) -> Option<Duration> {
+    let stat = String::from_utf8_lossy(stat);
+    let (_, rest) = stat.rsplit_once(") ")?;
+    let fields = rest.split_ascii_whitespace().skip(13).take(2);
+    let ticks: u64 = fields.map_while(|field| field.parse::<u64>().ok()).sum();
+    Some(Duration::from_secs(ticks) / u32::try_from(rustix::param::clock_ticks_per_second()).ok()?)
 }
 
 /// The signals that we ignore, by their numbers.
@@ -202,6 +227,21 @@ pub(in crate::outside) fn target(pid: u32) -> Option<Pid> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_has_waited_through_children_has_waited() {
+        let ms = Duration::from_millis;
+        assert_eq!(parse_schedstat(b"1000000 7000000 12\n"), Some((ms(1), ms(7))));
+        assert_eq!(parse_schedstat(b"1 x"), None);
+        let line = b"7 (a) b) S 1 7 7 0 -1 0 0 0 0 0 3 4 120 30 20 0 1 0 5 0 0";
+        let second = u32::try_from(rustix::param::clock_ticks_per_second()).unwrap();
+        assert_eq!(parse_reaped(line), Some(Duration::from_secs(150) / second));
+        // A server that sleeps has waited for nothing; one that ran an eighth of the time has, and so has what it started.
+        assert_eq!(queued_of(&[(ms(100), ms(0))], ms(200)), Some(ms(0)));
+        assert_eq!(queued_of(&[(ms(100), ms(700))], ms(100)), Some(ms(1400)));
+        assert_eq!(queued_of(&[(ms(10), ms(20)), (ms(10), ms(60))], Duration::ZERO), Some(ms(60)));
+        assert_eq!((queued_of(&[], ms(1)), queued_of(&[(ms(0), ms(0))], ms(5))), (None, Some(ms(0))));
+    }
 
     #[test]
     fn a_name_may_hold_anything() {
