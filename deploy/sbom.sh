@@ -10,10 +10,13 @@ cargo cyclonedx --quiet --format json --spec-version 1.5 --target x86_64-unknown
 # A number and a time of this run, and where it ran, are no matter of the binary's.
 python3 - stdiowatch-sbom.json "$out" "$PWD" <<'PY'
 import json
+import re
 import sys
 
 with open(sys.argv[1], encoding="utf-8") as file:
     text = file.read()
+# Nor is the registry that a reference names.
+text = re.sub(r'"registry\+[^"#]*#', '"crate:', text)
 bom = json.loads(text.replace(sys.argv[3] + "/", "").replace(sys.argv[3], "."))
 bom.pop("serialNumber", None)
 bom["metadata"].pop("timestamp", None)
