@@ -79,10 +79,11 @@ pub async fn drive(
         let spoke = matches!(happened, Happened::Stdout(_) | Happened::Stderr(_));
         match happened {
             Happened::Due => {
+                let late = probe.machine.deadline().map(|due| probe.now() - due).unwrap_or_default();
                 // What has come by now has come in time, even if we were kept from reading it.
                 probe.drain(&mut stdout, &mut stderr);
-                let late = probe.machine.deadline().map(|due| probe.now() - due).unwrap_or_default();
-                if late > OVERSLEPT {
+                // If something is due all the same, it may be what was asked next, in what was left of the whole.
+                if late > OVERSLEPT && probe.machine.deadline().is_some_and(|due| due <= probe.now()) {
                     probe.tell(Input::Overslept(late));
                 }
                 probe.machine.handle_timeout(probe.now());

@@ -210,10 +210,16 @@ impl<'l> World<'l> {
     pub(crate) fn advance_late(&mut self, now: At) {
         let late = self.machine.deadline().map(|due| now - due).unwrap_or_default();
         self.now = self.now.max(now);
-        if late > ms(1000) && self.coming().is_none_or(|at| at > now) {
+        if late <= ms(1000) {
+            return self.advance();
+        }
+        while self.coming().is_some_and(|at| at <= now) {
+            self.let_server_act();
+        }
+        if self.machine.deadline().is_some_and(|due| due <= now) {
             self.machine.handle(now, Input::Overslept(late));
         }
-        self.advance();
+        self.machine.handle_timeout(now);
     }
 
     /// Somebody stops the probe.

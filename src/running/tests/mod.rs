@@ -17,6 +17,8 @@ mod world;
 
 /// As many as a test may take; CI runs more.
 const RUNS: u64 = 100;
+/// A reply that was there after a suspension used up the whole probe's time: the next request had none left.
+const FOUND: [u64; 1] = [880];
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("a number"))
@@ -28,8 +30,10 @@ fn whatever_happens_in_whatever_order() {
         Some(seed) => seed..seed + 1,
         None => 0..number("STDIOWATCH_SIM_RUNS").unwrap_or(RUNS),
     };
+    // What was found before is looked for again.
+    let seeds: Vec<u64> = seeds.chain(FOUND.into_iter().filter(|_| number("STDIOWATCH_SIM_SEED").is_none())).collect();
     let mut told = sim::Told::default();
-    let runs = seeds.end - seeds.start;
+    let runs = seeds.len();
     for seed in seeds {
         match sim::run(seed) {
             Ok(run) => told.add(run),
