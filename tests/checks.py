@@ -18,6 +18,16 @@ os.environ["PATH"] = f"{TOOLS / 'bin'}:{os.environ['PATH']}"
 # The interpreter may be another than ours, but the libraries are pure Python.
 sys.path += [str(path) for path in TOOLS.glob("lib/python*/site-packages")]
 
+# For podman where nothing of it is set up: no systemd, no journal, one runtime that works in here.
+CONTAINERS_CONF = """[containers]
+default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]
+init_path = "/usr/bin/catatonit"
+[engine]
+runtime = "runc"
+events_logger = "file"
+cgroup_manager = "cgroupfs"
+"""
+
 
 class Checks:
     """Prints a line a check, and counts."""

@@ -470,7 +470,7 @@ impl ServerState {
     /// saw that begin.
     fn goes_on_since(&self, at: Moment) -> Option<Moment> {
         let before = self.before.as_ref().filter(|before| before.standing == self.standing)?;
-        let last = before.history.recent().last()?.at;
+        let last = before.history.recent().next_back()?.at;
         let watched = at.since(last) <= UNWATCHED.max(self.terms.interval * UNWATCHED_INTERVALS);
         before.since.filter(|_| watched)
     }

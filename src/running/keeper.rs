@@ -154,24 +154,19 @@ impl Keeper {
     /// Has what its probes came to kept, unless that was done less than a minute before `now`: time since
     /// the machine was booted.
     pub fn save_record(&self, state: &ServerState, now: Duration) {
-        let is_due = self.told.lock().get(&state.name).is_none_or(|(told, _)| now >= *told + APART);
-        if is_due {
-            self.tell(state, now);
+        let mut told = self.told.lock();
+        if told.get(&state.name).is_none_or(|(told, _)| now >= *told + APART) {
+            told.insert(state.name.clone(), (now, state.probes));
+            self.send(Thing::Record(Box::new(Record::of(state))));
         }
     }
 
     /// The same for the last time: nothing more is going to be said of this server.
     pub fn save_last_record(&self, state: &ServerState) {
-        let known = self.told.lock().get(&state.name).map_or(0, |(_, probes)| *probes);
-        if state.probes > known {
-            self.tell(state, Duration::ZERO);
+        let told = self.told.lock().remove(&state.name);
+        if state.probes > told.map_or(0, |(_, probes)| probes) {
+            self.send(Thing::Record(Box::new(Record::of(state))));
         }
-        self.told.lock().remove(&state.name);
-    }
-
-    fn tell(&self, state: &ServerState, now: Duration) {
-        self.told.lock().insert(state.name.clone(), (now, state.probes));
-        self.send(Thing::Record(Box::new(Record::of(state))));
     }
 
     fn send(&self, thing: Thing) {

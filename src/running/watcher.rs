@@ -229,7 +229,7 @@ impl Watcher {
                 return None;
             }
             let state = snapshot.server_mut(self.name.as_str())?;
-            let code_before = state.history.entries().last().and_then(|e| e.code);
+            let code_before = state.history.entries().next_back().and_then(|e| e.code);
             let accepted = state.schema.accepted.clone();
             let change = state.apply(Fact { report: Arc::clone(&report), at: now, listed, reel });
             self.fleet.hub.keep(state, accepted.as_ref());
@@ -260,7 +260,7 @@ fn is_to_be_measured(state: &ServerState) -> bool {
 /// What of an outcome is worth a line in the log: a change of what the server counts as, or of why it is
 /// not up, and that it is held from now on.
 fn tell(state: &ServerState, change: Option<Option<Verdict>>, code_before: Option<&str>, report: &Report, now: Moment) {
-    let code = state.history.entries().last().and_then(|e| e.code);
+    let code = state.history.entries().next_back().and_then(|e| e.code);
     match change {
         Some(before) => tell_change(state, before.map_or("not probed", Verdict::as_str), report, now),
         // The same verdict for another reason is news too.

@@ -10,16 +10,8 @@ import subprocess
 import chart
 import kube
 import yaml
-from checks import free_port, tool
+from checks import CONTAINERS_CONF, free_port, tool
 
-CONF = """[containers]
-default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]
-init_path = "/usr/bin/catatonit"
-[engine]
-runtime = "runc"
-events_logger = "file"
-cgroup_manager = "cgroupfs"
-"""
 USER = "65532"
 AGENT = 30  # seconds: agent.terminationGraceSeconds
 DEAF = 12  # seconds: what it takes to end the deaf server
@@ -37,7 +29,7 @@ class Pod:
 
     def __init__(self, check, folder, binary, ends):
         self.check, self.folder, self.port = check, folder, free_port()
-        (folder / "containers.conf").write_text(CONF)
+        (folder / "containers.conf").write_text(CONTAINERS_CONF)
         self.env = {**os.environ, "CONTAINERS_CONF": str(folder / "containers.conf")}
         self.store = ["--root", folder / "store", "--runroot", folder / "run", "--storage-driver", "vfs"]
         ends.callback(self.remove)

@@ -19,7 +19,7 @@ import urllib.parse
 import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from checks import REAL, TOP, Checks, free_port, until
+from checks import REAL, TOP, Checks, free_port, start, until
 
 USER, PASSWORD = "prometheus", "correct horse"
 ROUND = 60  # seconds until every server of the demo was probed
@@ -54,15 +54,6 @@ def main():
 def examples():
     """The first two examples of docs/security.md, as they stand there."""
     return re.findall(r"```yaml\n(# web\.yml.*?)```", (TOP / "docs/security.md").read_text(), re.S)[:2]
-
-
-def start(ends, log, argv, **how):
-    """Starts a program that is killed, at the latest, when all ends."""
-    with open(log, "wb") as out:
-        program = subprocess.Popen([str(word) for word in argv], stdin=subprocess.DEVNULL, stdout=out, stderr=out, **how)
-    ends.callback(program.wait)
-    ends.callback(program.kill)
-    return program
 
 
 def demo(check, ends, folder, binary, name, web):

@@ -19,15 +19,10 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from checks import CONTAINERS_CONF
+
 TOOLS = ["podman", "buildah", "runc", "conmon", "catatonit"]
-CONF = """[containers]
-default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]
-init_path = "/usr/bin/catatonit"
-[engine]
-runtime = "runc"
-events_logger = "file"
-cgroup_manager = "cgroupfs"
-"""
 FAST = ["--startup-timeout", "20s", "--eof-grace", "1s", "--term-grace", "1s", "--era", "legacy"]
 
 
@@ -46,7 +41,7 @@ class Place:
     def __init__(self, binary):
         self.binary = str(Path(binary).resolve())
         self.dir = Path(tempfile.mkdtemp(prefix="stdiowatch-containers-"))
-        (self.dir / "containers.conf").write_text(CONF)
+        (self.dir / "containers.conf").write_text(CONTAINERS_CONF)
         self.env = {**os.environ, "CONTAINERS_CONF": str(self.dir / "containers.conf")}
         store = ["--root", str(self.dir / "store"), "--runroot", str(self.dir / "run"), "--storage-driver", "vfs"]
         self.podman = ["podman", *store, "--tmpdir", str(self.dir / "tmp")]
