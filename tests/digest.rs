@@ -33,7 +33,7 @@ fn items(result: &[u8]) -> Vec<(ListKind, Item)> {
     let mut all = Vec::new();
     for kind in ListKind::ALL {
         if doc.root().get(kind.key()).is_some() {
-            all.extend(read_list(kind, Era::Legacy, doc.root(), &Redactor::default()).items.into_iter().map(|item| (kind, item)));
+            all.extend(read_list(kind, Era::Legacy, doc.root(), &Redactor::default(), usize::MAX).items.into_iter().map(|item| (kind, item)));
         }
     }
     all

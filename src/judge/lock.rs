@@ -62,16 +62,28 @@ impl LockFile {
     /// The text of the file, the same for the same schemas.
     #[must_use]
     pub fn to_text(&self) -> String {
-        let servers: Vec<String> = self.servers.iter().map(|(name, listing)| format!("{}:{}", json!(name.as_str()), entry(listing))).collect();
-        let compact = visible(&format!(r#"{{"format":{FORMAT},"servers":{{{}}}}}"#, servers.join(",")));
-        let mut text = Vec::with_capacity(compact.len() * 2);
-        match Doc::parse(compact.as_bytes()) {
+        let line = self.to_line();
+        let mut text = Vec::with_capacity(line.len() * 2);
+        match Doc::parse_file(line.as_bytes()) {
             Ok(doc) => write_pretty(doc.root(), 0, &mut text),
-            // More values than a message may hold: the lists of several servers together can have them.
-            Err(_) => text.extend_from_slice(compact.as_bytes()),
+            Err(_) => return line,
         }
         text.push(b'\n');
-        String::from_utf8(text).unwrap_or(compact)
+        String::from_utf8(text).unwrap_or(line)
+    }
+
+    /// The same on one line: for what nobody reviews, and with no more memory than the text itself takes.
+    #[must_use]
+    pub fn to_line(&self) -> String {
+        let mut text = Visible(format!(r#"{{"format":{FORMAT},"servers":{{"#));
+        for (n, (name, listing)) in self.servers.iter().enumerate() {
+            text.push(if n > 0 { "," } else { "" });
+            text.push(&json!(name.as_str()).to_string());
+            text.push(":");
+            write_entry(listing, &mut text);
+        }
+        text.push("}}\n");
+        text.0
     }
 
     /// Reads the text of a file.
@@ -80,7 +92,7 @@ impl LockFile {
     ///
     /// See [`LockError`].
     pub fn parse(text: &[u8]) -> Result<LockFile, LockError> {
-        let doc = Doc::parse(text).map_err(|error| no_json(text, error))?;
+        let doc = Doc::parse_file(text).map_err(|error| no_json(text, error))?;
         let reader = Reader { text };
         let root = doc.root();
         let Some(format) = root.get("format").and_then(Value::integer) else {
@@ -111,7 +123,7 @@ impl LockFile {
     ///
     /// See [`LockError`]; also for a report in which nothing was listed.
     pub fn parse_any(text: &[u8]) -> Result<LockFile, LockError> {
-        let doc = Doc::parse(text).map_err(|error| no_json(text, error))?;
+        let doc = Doc::parse_file(text).map_err(|error| no_json(text, error))?;
         let root = doc.root();
         match root.get("servers").filter(|servers| servers.kind() == Kind::Array) {
             None => LockFile::parse(text),
@@ -124,27 +136,32 @@ impl Listing {
     /// The lists with their items as compact JSON, as a lock file has them: `{"tools":{NAME: ITEM}}`.
     #[must_use]
     pub fn lists_json(&self) -> String {
-        visible(&format!("{{{}}}", lists(self)))
+        let mut text = Visible("{".to_owned());
+        write_lists(self, &mut text);
+        text.push("}");
+        text.0
     }
 }
 
-/// The same JSON with an escape for each character that does not show as itself: what is reviewed must
-/// look like what it is. It is read as the same text, so digests do not notice.
-fn visible(json: &str) -> String {
-    let mut text = String::with_capacity(json.len());
-    for c in json.chars() {
-        if is_printable(c) {
-            text.push(c);
-        } else {
-            for unit in c.encode_utf16(&mut [0; 2]) {
-                let _ = write!(text, "\\u{unit:04x}");
+/// JSON with an escape for each character that does not show as itself: what is reviewed must look like what
+/// it is. It is read as the same text, so digests do not notice.
+struct Visible(String);
+
+impl Visible {
+    fn push(&mut self, json: &str) {
+        for c in json.chars() {
+            if is_printable(c) || c == '\n' {
+                self.0.push(c);
+            } else {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    let _ = write!(self.0, "\\u{unit:04x}");
+                }
             }
         }
     }
-    text
 }
 
-fn entry(listing: &Listing) -> String {
+fn write_entry(listing: &Listing, text: &mut Visible) {
     let conditions = &listing.conditions;
     let head = Head {
         sha256: listing.digest.to_string(),
@@ -156,19 +173,28 @@ fn entry(listing: &Listing) -> String {
         environment: &conditions.environment,
     };
     let head = serde_json::to_string(&head).unwrap_or_default();
-    let lists = lists(listing);
-    let comma = if lists.is_empty() { "" } else { "," };
-    format!("{}{comma}{lists}}}", head.strip_suffix('}').unwrap_or_default())
+    text.push(head.strip_suffix('}').unwrap_or_default());
+    if !listing.lists.is_empty() {
+        text.push(",");
+        write_lists(listing, text);
+    }
+    text.push("}");
 }
 
-fn lists(listing: &Listing) -> String {
-    let lists = listing.lists.iter().map(|kind| {
+fn write_lists(listing: &Listing, text: &mut Visible) {
+    for (n, kind) in listing.lists.iter().enumerate() {
+        text.push(if n > 0 { "," } else { "" });
+        text.push(&format!("\"{}\":{{", kind.word()));
         let mut items: Vec<(String, &str)> = listing.items().filter(|(list, ..)| list == kind).map(|(_, _, form)| keyed(*kind, form)).collect();
         items.sort();
-        let items: Vec<String> = items.into_iter().map(|(key, form)| format!("{key}:{form}")).collect();
-        format!("\"{}\":{{{}}}", kind.word(), items.join(","))
-    });
-    lists.collect::<Vec<_>>().join(",")
+        for (n, (key, form)) in items.into_iter().enumerate() {
+            text.push(if n > 0 { "," } else { "" });
+            text.push(&key);
+            text.push(":");
+            text.push(form);
+        }
+        text.push("}");
+    }
 }
 
 /// An item's name as a JSON string, and the item.

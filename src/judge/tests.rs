@@ -51,7 +51,7 @@ fn launch() -> Launch {
 
 fn tools(json: &str) -> ListSeen {
     let text = format!(r#"{{"tools":{json}}}"#);
-    let page = read_list(ListKind::Tools, Era::Legacy, Doc::parse(text.as_bytes()).unwrap().root(), &Redactor::default());
+    let page = read_list(ListKind::Tools, Era::Legacy, Doc::parse(text.as_bytes()).unwrap().root(), &Redactor::default(), usize::MAX);
     ListSeen { kind: ListKind::Tools, items: page.items, complete: true, unknown: false }
 }
 

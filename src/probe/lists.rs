@@ -13,8 +13,9 @@ use crate::protocol::json::first_difference;
 use crate::protocol::mcp::{Greeting, Item, ListKind, ListPage};
 use crate::words::Digest;
 
-/// The most items of one list. A list that does not end would fill the memory page by page.
-const MAX_ITEMS: usize = 100_000;
+/// How much is kept of the lists that are read in one round, in bytes, as [`Item::weight`] counts. What does not end would
+/// fill the memory page by page.
+const MAX_WEIGHT: usize = 8 << 20;
 
 /// What is to be noted, and the bytes that show it.
 pub(super) type Noted = (What, Arc<[u8]>);
@@ -34,6 +35,8 @@ pub(super) struct Lists {
     twice: bool,
     max_pages: u32,
     late_tools: Duration,
+    /// What of this round is kept, in bytes.
+    weight: usize,
 }
 
 /// What to do next.
@@ -109,7 +112,17 @@ impl Reading {
 impl Lists {
     pub(super) fn new(greeting: &Greeting, twice: bool, max_pages: u32, late_tools: Duration) -> Lists {
         let read = ListKind::ALL.into_iter().filter(|kind| greeting.offers(*kind)).map(Reading::new).collect();
-        Lists { read, current: 0, round: 0, twice, max_pages, late_tools }
+        Lists { read, current: 0, round: 0, twice, max_pages, late_tools, weight: 0 }
+    }
+
+    /// How much the next page may weigh, in bytes.
+    pub(super) fn room(&self) -> usize {
+        MAX_WEIGHT - self.weight.min(MAX_WEIGHT)
+    }
+
+    /// About how much memory the lists take, in bytes.
+    pub(super) fn held(&self) -> usize {
+        if self.round == 0 { self.weight } else { 2 * self.weight }
     }
 
     /// What to do now that everything asked so far was answered.
@@ -170,6 +183,7 @@ impl Lists {
         if any {
             self.round += 1;
             self.current = 0;
+            self.weight = 0;
         }
         any
     }
@@ -206,15 +220,15 @@ impl Lists {
             reading.refused = true;
             return noted;
         }
-        let already = page.items.iter().all(|item| reading.items.iter().any(|i| i.digest == item.digest));
-        let (count, was_lost) = (page.items.len(), page.lost);
+        let (count, was_lost, was_cut) = (page.items.len(), page.lost, page.cut);
+        self.weight += page.items.iter().map(Item::weight).sum::<usize>();
         reading.items.extend(page.items);
         reading.next = None;
         let stop = match page.next {
+            cursor if was_cut => Some((What::Incomplete { list, why: "the limit on what is kept of lists was reached" }, cursor.unwrap_or_default())),
             None => None,
             Some(cursor) if !reading.cursors.insert(Digest::of(cursor.as_bytes())) => Some((What::CursorLoop { list }, cursor)),
             Some(cursor) if reading.pages >= self.max_pages => Some((What::Incomplete { list, why: "the limit on pages was reached" }, cursor)),
-            Some(cursor) if reading.items.len() >= MAX_ITEMS => Some((What::Incomplete { list, why: "the limit on items was reached" }, cursor)),
             Some(cursor) => {
                 reading.next = Some(cursor);
                 return noted;
@@ -222,9 +236,13 @@ impl Lists {
         };
         reading.complete = stop.is_none() && !was_lost;
         reading.ended = true;
-        if already && matches!(stop, Some((What::CursorLoop { .. }, _))) {
-            // The page that leads back to itself is one that was there before.
-            reading.items.truncate(reading.items.len() - count);
+        if matches!(stop, Some((What::CursorLoop { .. }, _))) {
+            // The page that leads back to itself may be one that was there before.
+            let (before, last) = reading.items.split_at(reading.items.len() - count);
+            let before: HashSet<Digest> = before.iter().map(|item| item.digest).collect();
+            if last.iter().all(|item| before.contains(&item.digest)) {
+                reading.items.truncate(reading.items.len() - count);
+            }
         }
         noted.extend(stop.filter(|_| first).map(|(what, cursor)| (what, cursor.into_bytes().into())));
         noted.extend(self.finished());

@@ -175,6 +175,12 @@ impl Machine {
         self.session.as_ref().is_some_and(Session::wants_stdout)
     }
 
+    /// About how much memory it takes to hold what the server has written, in bytes.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.session.as_ref().map_or(0, Session::held)
+    }
+
     /// Whether the launch that is on has had its first valid reply.
     #[must_use]
     pub fn has_reply(&self) -> bool {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use super::observation::Asked;
 use crate::protocol::Era;
-use crate::protocol::mcp::{Flaw, Item, ListKind, ListPage, ToolFlaw};
+use crate::protocol::mcp::{Item, ListKind, ListPage};
 use crate::protocol::wire::Id;
 use crate::words::{Digest, Redactor};
 
@@ -69,10 +69,10 @@ impl Pages {
         *self.redactor == *redactor && self.kept.iter().any(|kept| kept.answers(question, line))
     }
 
-    /// Takes over the page that a line of this digest holds, from the probe before, if it is known; and
-    /// says what is on it.
-    pub(super) fn recall(&mut self, before: &Pages, question: Question<'_>, line: &[u8], digest: Digest) -> Option<ListPage> {
-        let known = before.kept.iter().find(|kept| kept.answers(question, line) && kept.digest == digest)?;
+    /// Takes over the page that a line of this digest holds, from the probe before, if it is known and there is room for it;
+    /// and says what is on it.
+    pub(super) fn recall(&mut self, before: &Pages, question: Question<'_>, line: &[u8], digest: Digest, room: usize) -> Option<ListPage> {
+        let known = before.kept.iter().find(|kept| kept.answers(question, line) && kept.digest == digest && kept.page.weight() <= room)?;
         self.recalled += 1;
         self.add(Arc::clone(known));
         Some(known.page.clone())
@@ -82,6 +82,9 @@ impl Pages {
     /// this one, is held only once from now on.
     pub(super) fn keep(&mut self, before: &Pages, question: Question<'_>, line: &[u8], digest: Digest, page: &mut ListPage) {
         let Asked::List(kind) = question.asked else { return };
+        if page.cut {
+            return;
+        }
         let alike = self.kept.iter().chain(&before.kept).filter(|kept| kept.kind == kind);
         alike.for_each(|kept| share(&mut page.items, &kept.page.items));
         self.add(Arc::new(Kept { kind, era: question.era, id: question.id.clone(), length: line.len(), digest, page: page.clone() }));
@@ -102,11 +105,7 @@ impl Kept {
     }
 
     fn weight(&self) -> usize {
-        let of_item = |item: &Item| size_of::<Item>() + item.name.len() + item.canonical.len() + item.flaws.len() * (size_of::<ToolFlaw>() + 300);
-        let page = &self.page;
-        let items: usize = page.items.iter().map(of_item).sum();
-        let flaws: usize = page.flaws.iter().map(|flaw| size_of::<Flaw>() + flaw.path.len()).sum();
-        size_of::<Kept>() + items + flaws + page.next.as_ref().map_or(0, String::len)
+        size_of::<Kept>() + self.page.weight()
     }
 }
 

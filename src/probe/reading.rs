@@ -74,6 +74,9 @@ impl Session {
     fn with_framing(&mut self, f: impl FnOnce(&mut Session, &mut Framing)) {
         let mut framing = std::mem::replace(&mut self.framing, Framing::new(0));
         f(self, &mut framing);
+        if self.stdin_is_closed() {
+            framing.drop_long_lines();
+        }
         self.framing = framing;
     }
 
@@ -328,7 +331,7 @@ impl Session {
     }
 
     fn listed(&mut self, heard: Heard<'_>, kind: ListKind, id: &Id, result: Value<'_>, effects: &mut VecDeque<Effect>) {
-        let mut page = mcp::read_list(kind, self.opening, result, &self.plan.redactor);
+        let mut page = mcp::read_list(kind, self.opening, result, &self.plan.redactor, self.lists.room());
         if heard.is_clean {
             let question = Question { asked: Asked::List(kind), era: self.opening, id };
             let digest = self.digest_of(heard.place, heard.bytes);
@@ -355,7 +358,7 @@ impl Session {
             return false;
         }
         let digest = self.digest_of(place, line);
-        let Some(page) = self.pages.recall(&self.plan.pages, question, line, digest) else { return false };
+        let Some(page) = self.pages.recall(&self.plan.pages, question, line, digest, self.lists.room()) else { return false };
         self.lines = self.lines.max(place.line);
         self.io.messages += 1;
         self.answered.push(id);

@@ -194,6 +194,11 @@ impl Session {
         !self.over_limit
     }
 
+    /// About how much memory it takes to hold what the server has written, in bytes.
+    pub(super) fn held(&self) -> usize {
+        self.framing.held() + self.lists.held()
+    }
+
     /// Whether what comes over stdout says something about the server.
     pub(super) fn judges_stdout(&self) -> bool {
         !self.signalled
@@ -377,6 +382,7 @@ impl Session {
             return;
         }
         self.stdin = Stdin::Closed(now);
+        self.framing.drop_long_lines();
         effects.push_back(Effect::CloseStdin);
         // One that has answered has long been installed.
         let usual = self.plan.times.eof_grace;
@@ -499,9 +505,9 @@ impl Session {
                 })
             }
         };
-        let tail = self.framing.tail().map(|t| t.bytes.to_vec()).unwrap_or_default();
         self.settle_unanswered(asked, self.exit.is_some());
-        self.note_in(now, asked.phase(), None, what, &tail);
+        let tail = self.framing.tail().map_or(&[][..], |tail| tail.bytes);
+        self.log.add(now, asked.phase(), None, what, tail, &self.plan.redactor);
         if let Asked::List(_) = asked {
             self.lists.refused();
         }

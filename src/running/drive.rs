@@ -13,6 +13,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
+use super::room::{Places, ROOM};
 use crate::outside::process::{Child, Kin, LaunchSpec, Launcher, Resources, Signal};
 use crate::probe::{Effect, Excess, Input, Machine, Observation, Plan, Swept, Tape, Usage};
 use crate::words::{At, Redactor};
@@ -53,6 +54,9 @@ pub async fn drive(
         term_grace: plan.times.term_grace,
         measure: plan.measure,
         redactor: Arc::clone(&plan.redactor),
+        places: ROOM.places(),
+        full: None,
+        kept_waiting: Duration::ZERO,
     };
     let mut stdout = vec![0; STDOUT_CHUNK];
     let mut stderr = vec![0; STDERR_CHUNK];
@@ -67,6 +71,7 @@ pub async fn drive(
         }
         look(&probe.machine, probe.now());
         let due = probe.machine.deadline().map(|at| probe.started + at.elapsed());
+        let has_room = probe.has_room();
         let Some(process) = &mut probe.process else { continue };
         let look = process.watched.as_ref().map(Watched::due);
         let happened = tokio::select! {
@@ -74,17 +79,21 @@ pub async fn drive(
             () = sleep_until(due.unwrap_or(probe.started)), if due.is_some() => Happened::Due,
             _ = stop.wait_for(|stop| *stop), if !stopping => Happened::Stop,
             () = sleep_until(look.unwrap_or(probe.started)), if look.is_some() => Happened::Watch,
-            happened = process.next(&mut stdout, &mut stderr, probe.machine.wants_stdout()) => happened,
+            () = probe.places.wait(), if !has_room => Happened::Nothing,
+            happened = process.next(&mut stdout, &mut stderr, probe.machine.wants_stdout(), has_room) => happened,
         };
         let spoke = matches!(happened, Happened::Stdout(_) | Happened::Stderr(_));
         match happened {
             Happened::Due => {
                 let late = probe.machine.deadline().map(|due| probe.now() - due).unwrap_or_default();
                 // What has come by now has come in time, even if we were kept from reading it.
-                probe.drain(&mut stdout, &mut stderr);
+                if has_room {
+                    probe.drain(&mut stdout, &mut stderr);
+                }
                 // If something is due all the same, it may be what was asked next, in what was left of the whole.
-                if late > OVERSLEPT && probe.machine.deadline().is_some_and(|due| due <= probe.now()) {
-                    probe.tell(Input::Overslept(late));
+                let (lost, kept_waiting) = (late + probe.kept_waiting(), probe.kept_waiting() > OVERSLEPT);
+                if (late > OVERSLEPT || kept_waiting || !has_room) && probe.machine.deadline().is_some_and(|due| due <= probe.now()) {
+                    probe.tell(Input::Overslept(lost));
                 }
                 probe.machine.handle_timeout(probe.now());
             }
@@ -135,9 +144,30 @@ struct Probe<'t> {
     term_grace: Duration,
     measure: bool,
     redactor: Arc<Redactor>,
+    places: Places<'static>,
+    /// There is no place for what comes next, since then.
+    full: Option<Instant>,
+    /// How long that was so before.
+    kept_waiting: Duration,
 }
 
 impl Probe<'_> {
+    /// Whether more of stdout may be read: there is a place for what is held.
+    fn has_room(&mut self) -> bool {
+        let has_room = self.places.suffice(self.machine.held());
+        if has_room {
+            self.kept_waiting += self.full.take().map_or(Duration::ZERO, |since| since.elapsed());
+        } else {
+            self.full.get_or_insert_with(Instant::now);
+        }
+        has_room
+    }
+
+    /// For how long the server was not read because there was no room.
+    fn kept_waiting(&self) -> Duration {
+        self.kept_waiting + self.full.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
     /// Tells the machine, and the tape.
     fn tell(&mut self, input: Input<'_>) {
         let now = self.now();
@@ -306,12 +336,12 @@ impl Process {
         excess
     }
 
-    /// Waits for the next thing to happen.
-    async fn next(&mut self, stdout: &mut [u8], stderr: &mut [u8], wants_stdout: bool) -> Happened {
+    /// Waits for the next thing to happen. What there is no room for is not read, and its writer's end not seen before it is.
+    async fn next(&mut self, stdout: &mut [u8], stderr: &mut [u8], wants_stdout: bool, has_room: bool) -> Happened {
         let Process { child, unwritten, .. } = self;
         let happened = tokio::select! {
             biased;
-            read = child.read_stdout(stdout), if self.stdout_open && wants_stdout => match read {
+            read = child.read_stdout(stdout), if self.stdout_open && wants_stdout && has_room => match read {
                 Ok(length @ 1..) => Happened::Stdout(length),
                 // A socket whose other end died with bytes unread says so by an error.
                 Ok(0) | Err(_) => Happened::StdoutClosed,
@@ -331,7 +361,7 @@ impl Process {
                 Err(_) => Happened::StdinBroken,
             },
             () = child.stdin_broken(), if self.stdin_open => Happened::StdinBroken,
-            exit = child.exited(), if self.running => Happened::Exited(exit),
+            exit = child.exited(), if self.running && has_room => Happened::Exited(exit),
             else => std::future::pending().await,
         };
         match happened {

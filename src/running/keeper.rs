@@ -257,7 +257,7 @@ impl Desk {
         self.accepted.retain(|name, listing| {
             let Some(listing) = listing else { return !written(kept, name, vault.forget(name.as_str())) };
             let lock = LockFile { servers: [(name.clone(), Listing::clone(listing))].into() };
-            !written(kept, name, vault.save(name.as_str(), lock.to_text().as_bytes()))
+            !written(kept, name, vault.save(name.as_str(), lock.to_line().as_bytes()))
         });
         // A thousand servers write sixteen of these a second: no disk has to be waited for.
         self.records.retain(|name, record| !written(kept, name, vault.save_soon(&record_of(name), record.to_text().as_bytes())));

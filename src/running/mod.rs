@@ -13,6 +13,7 @@
 //! known_pages  what was listed before, not to be read again
 //! onlooker   somebody at a terminal
 //! drive      one probe: machine × process
+//! room       memory for what servers write, shared by all probes
 //! reload     reading the configuration again
 //! hub        the single writer of what is known
 //! ```
@@ -29,6 +30,7 @@ mod launchpad;
 mod onlooker;
 pub mod pace;
 pub mod reload;
+mod room;
 mod secrets;
 #[cfg(test)]
 mod tests;

@@ -118,6 +118,8 @@ impl Watcher {
                 Woken::Due(since) => since,
             };
             let served = clock::up().saturating_sub(since.elapsed());
+            // Two clocks are read one after the other: what was due is not served before it was.
+            let served = if let Woken::Due(_) = woken { served.max(due) } else { served };
             let grid = Grid::of(&self.name, orders.server.interval);
             if self.is_held() {
                 self.desk.turn_away();

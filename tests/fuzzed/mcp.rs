@@ -17,8 +17,8 @@ pub fn run(data: &[u8]) {
     write_pretty(doc.root(), 3, &mut spread);
     let spread = Doc::parse(&spread).expect("what is written in many lines is JSON");
     for (kind, era) in KINDS.into_iter().flat_map(|kind| [(kind, Era::Legacy), (kind, Era::Modern)]) {
-        let page = read_list(kind, era, doc.root(), &redactor);
-        let same = read_list(kind, era, spread.root(), &redactor);
+        let page = read_list(kind, era, doc.root(), &redactor, usize::MAX);
+        let same = read_list(kind, era, spread.root(), &redactor, usize::MAX);
         let listed = |page: &'_ [_]| set_digest(page.iter().map(|item| (kind, item)));
         assert_eq!(listed(&page.items), listed(&same.items), "the digest of the same in many lines");
         let turned: Vec<_> = page.items.iter().rev().cloned().collect();

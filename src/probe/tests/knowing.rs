@@ -126,6 +126,6 @@ fn what_is_kept_is_bounded() {
         format!("{}\n", result(line, json!({ "tools": tools })))
     };
     let first = probe(&Arc::default(), |_| {}, huge);
-    assert_eq!(first.judged().unwrap().lists[0].items.len(), 9);
+    assert_eq!(first.judged().unwrap().lists[0].items.len(), 7);
     assert!(pages(&first).is_empty());
 }

@@ -441,6 +441,39 @@ fn lists_are_read_to_their_end() {
     assert_eq!((tools(&stuck), seen(&stuck)), (Some(2), vec!["CursorLoop".to_owned()]));
 }
 
+/// What is kept of the lists is bounded: all pages together, and one page alone.
+#[test]
+fn lists_without_end_are_cut() {
+    let lists = |per_page: usize, length: usize| {
+        let plan = Plan { list_twice: false, ..Plan::new() };
+        probe(plan, move || {
+            let mut page = 0;
+            Box::new(sound(move |line: &Value, later: &mut Later| {
+                let list = is(line, "tools/list");
+                if list {
+                    page += 1;
+                    let tools = (0..per_page)
+                        .map(|n| json!({ "name": format!("{page}.{n}"), "description": "x".repeat(length), "inputSchema": { "type": "object" } }));
+                    let next = (page < 12).then(|| page.to_string());
+                    later.send(1, &result(line, json!({ "tools": tools.collect::<Vec<_>>(), "nextCursor": next })));
+                }
+                list
+            }))
+        })
+    };
+    let whole = lists(1, 100 << 10);
+    assert_eq!((tools(&whole), seen(&whole)), (Some(12), vec![]));
+    let paged = lists(1, 1 << 20);
+    assert_eq!((tools(&paged), seen(&paged)), (Some(7), vec!["Incomplete".to_owned()]));
+    let wide = lists(12, 1 << 20);
+    assert_eq!((tools(&wide), seen(&wide)), (Some(7), vec!["Incomplete".to_owned()]));
+    let many = lists(40_000, 1);
+    let kept = tools(&many).unwrap();
+    assert!((20_000..35_000).contains(&kept), "{kept}");
+    let one = lists(1, 9 << 20);
+    assert_eq!((tools(&one), seen(&one)), (Some(0), vec!["Incomplete".to_owned()]));
+}
+
 #[test]
 fn an_empty_tool_list_is_given_time() {
     fn late(after: usize, changed: bool) -> Observation {

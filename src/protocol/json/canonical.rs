@@ -7,6 +7,7 @@
 
 use std::io::Write as _;
 
+use super::parse::index_of;
 use super::text::{self, Unit};
 use super::{Doc, Kind, Node, Oddity, Spelling, Value, number};
 
@@ -79,9 +80,9 @@ struct Array {
 /// Its members in `Canonicalizer::members`: those from `next` up to `end` are still to be written.
 #[derive(Debug)]
 struct Object {
-    begin: usize,
-    next: usize,
-    end: usize,
+    begin: u32,
+    next: u32,
+    end: u32,
 }
 
 impl Node {
@@ -169,7 +170,7 @@ impl<'d> Writer<'d, '_> {
             if object.next > object.begin {
                 self.out.push(b',');
             }
-            let index = self.members[object.next].1;
+            let index = self.members[object.next as usize].1;
             let (key, value) = (self.node(index), self.node(index + 1));
             object.next += 1;
             if key.is_as_it_is() && value.is_as_it_is() && value.start == key.end + 1 {
@@ -192,7 +193,7 @@ impl<'d> Writer<'d, '_> {
                 Kind::Null | Kind::Bool | Kind::Number | Kind::NonFinite | Kind::String => self.leaf(value),
             }
         }
-        self.members.truncate(object.begin);
+        self.members.truncate(object.begin as usize);
         self.out.push(b'}');
     }
 
@@ -215,7 +216,9 @@ impl<'d> Writer<'d, '_> {
         if self.sort(begin, plain) {
             self.note(Oddity::DuplicateKey);
         }
-        self.open.push(Frame::Object(Object { begin, next: begin, end: self.members.len() }));
+        let end = index_of(self.members.len());
+        let begin = index_of(begin);
+        self.open.push(Frame::Object(Object { begin, next: begin, end }));
     }
 
     /// RFC 8785, section 3.2.3: by the UTF-16 code units of the keys, which in ASCII are its bytes. Equal

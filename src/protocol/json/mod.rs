@@ -25,8 +25,9 @@ pub use pointer::{percent_decoded, pointer_tokens, push_token};
 pub use pretty::write_pretty;
 pub use sameness::{Numbers, Sameness};
 
-/// The most values (members, elements, keys) one message may hold.
-pub const MAX_VALUES: usize = 2_000_000;
+/// The most values (members, elements, keys) one message may hold. Two megabytes of schemas have some hundred thousand;
+/// what is read of each costs 16 bytes, and what is done with them some more.
+pub const MAX_VALUES: usize = 500_000;
 
 /// What a value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,7 +129,21 @@ impl<'b> Doc<'b> {
     ///
     /// See [`JsonError`]; the first one met is told.
     pub fn parse(bytes: &'b [u8]) -> Result<Doc<'b>, JsonError> {
-        let (doc, end) = Doc::parse_prefix(bytes)?;
+        Doc::whole(parse::Parser::new(bytes, MAX_VALUES))
+    }
+
+    /// The same of a file of ours, which may hold what many servers list: without a limit on its values.
+    ///
+    /// # Errors
+    ///
+    /// See [`JsonError`].
+    pub fn parse_file(bytes: &'b [u8]) -> Result<Doc<'b>, JsonError> {
+        Doc::whole(parse::Parser::new(bytes, usize::MAX))
+    }
+
+    fn whole(parser: parse::Parser<'b>) -> Result<Doc<'b>, JsonError> {
+        let (doc, end) = parser.run()?;
+        let bytes = doc.bytes;
         match bytes[end..].iter().position(|b| !parse::is_space(*b)) {
             Some(at) => Err(JsonError::Invalid(end + at)),
             None => Ok(doc),
@@ -141,7 +156,7 @@ impl<'b> Doc<'b> {
     ///
     /// See [`JsonError`].
     pub fn parse_prefix(bytes: &'b [u8]) -> Result<(Doc<'b>, usize), JsonError> {
-        parse::Parser::new(bytes).run()
+        parse::Parser::new(bytes, MAX_VALUES).run()
     }
 
     /// The outermost value.
@@ -311,15 +326,34 @@ impl<'d> Value<'d> {
         &self.doc.bytes[node.start as usize + 1..node.end as usize - 1]
     }
 
-    fn children(self, of: Kind) -> impl Iterator<Item = Value<'d>> {
+    fn children(self, of: Kind) -> Children<'d> {
         let node = self.node();
-        let mut at = if node.kind == of { self.index + 1 } else { node.next };
-        std::iter::from_fn(move || {
-            (at < node.next).then(|| {
-                let child = Value { doc: self.doc, index: at };
-                at = child.node().next;
-                child
-            })
+        Children { doc: self.doc, at: if node.kind == of { self.index + 1 } else { node.next }, end: node.next }
+    }
+
+    /// What lies directly in it, in the order it was written: elements, or keys and values in turn.
+    #[must_use]
+    pub fn inner(self) -> Children<'d> {
+        self.children(self.kind())
+    }
+}
+
+/// What lies directly in a [`Value`]. Cheap to hold on to.
+#[derive(Clone, Debug)]
+pub struct Children<'d> {
+    doc: &'d Doc<'d>,
+    at: u32,
+    end: u32,
+}
+
+impl<'d> Iterator for Children<'d> {
+    type Item = Value<'d>;
+
+    fn next(&mut self) -> Option<Value<'d>> {
+        (self.at < self.end).then(|| {
+            let child = Value { doc: self.doc, index: self.at };
+            self.at = child.node().next;
+            child
         })
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use super::text;
-use super::{Doc, JsonError, Kind, MAX_VALUES, Node, Oddities, Spelling};
+use super::{Doc, JsonError, Kind, Node, Oddities, Spelling};
 
 pub(super) const fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
@@ -25,6 +25,7 @@ enum Expect {
 
 pub(super) struct Parser<'b> {
     bytes: &'b [u8],
+    most: usize,
     at: usize,
     nodes: Vec<Node>,
     /// The containers that are open, outermost first.
@@ -37,10 +38,11 @@ pub(super) struct Parser<'b> {
 }
 
 impl<'b> Parser<'b> {
-    pub(super) fn new(bytes: &'b [u8]) -> Parser<'b> {
+    /// A parser that takes so many values, keys counted.
+    pub(super) fn new(bytes: &'b [u8], most: usize) -> Parser<'b> {
         // A value of few bytes in a line of many: more nodes are made room for when they come.
         let nodes = Vec::with_capacity((bytes.len() / 16).min(1024));
-        Parser { bytes, at: 0, nodes, open: Vec::new(), in_object: false, keys: Vec::new(), oddities: Oddities::default() }
+        Parser { bytes, most, at: 0, nodes, open: Vec::new(), in_object: false, keys: Vec::new(), oddities: Oddities::default() }
     }
 
     pub(super) fn run(mut self) -> Result<(Doc<'b>, usize), JsonError> {
@@ -134,7 +136,7 @@ impl<'b> Parser<'b> {
     }
 
     fn add(&mut self, kind: Kind, start: usize, end: usize) -> Result<u32, JsonError> {
-        if self.nodes.len() >= MAX_VALUES {
+        if self.nodes.len() >= self.most {
             return Err(JsonError::TooMany);
         }
         let index = index_of(self.nodes.len());
@@ -320,6 +322,6 @@ fn push_token(pointer: &mut String, token: &str) {
 }
 
 /// Offsets and indexes fit: `run` refuses documents of 4 GiB, and a value takes at least a byte.
-fn index_of(n: usize) -> u32 {
+pub(super) fn index_of(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }

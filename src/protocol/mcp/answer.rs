@@ -9,6 +9,8 @@ use super::items::{Item, ItemReader};
 
 /// Names and versions longer than this are cut where they are shown.
 const MAX_TEXT: usize = 200;
+/// Flaws of one answer that are told; more of them say nothing new.
+const MAX_FLAWS: usize = 1000;
 /// Versions and capabilities that are looked at; nobody has more.
 const MAX_NAMES: usize = 10_000;
 
@@ -82,6 +84,8 @@ pub struct ListPage {
     pub no_list: bool,
     /// It goes on, and says in no understandable way where.
     pub lost: bool,
+    /// There is more on it than there was room for.
+    pub cut: bool,
     /// Where it goes on. An empty string is a cursor too.
     pub next: Option<String>,
     /// Modern fields that are not there.
@@ -106,7 +110,9 @@ impl<'r> Checker<'r> {
         match value {
             Some(value) if value.kind() == kind => Some(value),
             other => {
-                self.flaws.push(Flaw { path: path(), wanted, got: other.map_or("nothing", |v| v.kind().word()) });
+                if self.flaws.len() < MAX_FLAWS {
+                    self.flaws.push(Flaw { path: path(), wanted, got: other.map_or("nothing", |v| v.kind().word()) });
+                }
                 None
             }
         }
@@ -160,17 +166,34 @@ pub fn read_initialize(result: Value<'_>, redactor: &Redactor) -> Initialized {
     }
 }
 
-/// Reads one page of the list `kind`.
+impl ListPage {
+    /// About how much memory it takes, in bytes.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        let flaws: usize = self.flaws.iter().map(|flaw| size_of::<Flaw>() + flaw.path.len()).sum();
+        self.items.iter().map(Item::weight).sum::<usize>() + flaws + self.next.as_ref().map_or(0, String::len)
+    }
+}
+
+/// Reads one page of the list `kind`: as many of its items as weigh no more than `room`, in bytes.
 #[must_use]
-pub fn read_list(kind: ListKind, era: Era, result: Value<'_>, redactor: &Redactor) -> ListPage {
+pub fn read_list(kind: ListKind, era: Era, result: Value<'_>, redactor: &Redactor, room: usize) -> ListPage {
     let mut checker = Checker::new(redactor);
     let mut page = ListPage::default();
     match checker.want(result.get(kind.key()), Kind::Array, "an array", || kind.key().into()) {
         Some(list) => {
             let mut reader = ItemReader::new(kind, era, redactor);
+            let mut weight = 0;
             for (n, value) in list.elements().enumerate() {
                 check_item(kind, value, n, &mut checker);
-                page.items.extend(reader.read(value));
+                // What is written of it is hardly ever longer than what was read.
+                page.cut |= weight + value.raw().len() > room;
+                if page.cut {
+                    continue;
+                }
+                let item = reader.read(value);
+                weight += item.as_ref().map_or(0, Item::weight);
+                page.items.extend(item);
             }
         }
         None => page.no_list = true,

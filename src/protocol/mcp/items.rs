@@ -32,11 +32,26 @@ pub struct Item {
     pub flaws: Vec<ToolFlaw>,
 }
 
+impl Item {
+    /// About how much memory it takes, in bytes.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        // The last number: what the allocator and the maps of a listing take for it.
+        size_of::<Item>() + self.name.len() + self.canonical.len() + self.flaws.len() * (size_of::<ToolFlaw>() + MAX_FLAW) + 100
+    }
+}
+
+/// The texts of a flaw are no longer than this, in bytes.
+const MAX_FLAW: usize = 300;
+
 /// Members that say nothing about how an item is used: bookkeeping and pictures.
 const NOT_SCHEMA: &[&[&str]] = &[&["_meta"], &["icons"]];
 /// And, of what is read, how large it is and when it last changed: its content's, not its own.
 const NOT_SCHEMA_OF_RESOURCES: &[&[&str]] = &[&["_meta"], &["icons"], &["size"], &["annotations", "lastModified"]];
 const NOT_SCHEMA_OF_TEMPLATES: &[&[&str]] = &[&["_meta"], &["icons"], &["annotations", "lastModified"]];
+
+/// A canonical form that is longer than this has its memory for itself, in bytes.
+const LARGE: usize = 64 << 10;
 
 /// Reads the items of one page, one after the other.
 pub(super) struct ItemReader<'w, 'd> {
@@ -65,6 +80,7 @@ impl<'w, 'd> ItemReader<'w, 'd> {
             ListKind::ResourceTemplates => NOT_SCHEMA_OF_TEMPLATES,
         };
         self.canonical.clear();
+        self.canonical.shrink_to(LARGE);
         let odd = self.canonicalizer.write(value, skip, &mut self.canonical);
         let name = value.get(self.kind.identity()).and_then(Value::text).unwrap_or_default();
         Some(Item {

@@ -2,10 +2,10 @@
 //! keywords, references that resolve to nothing, depth. Remote references are never fetched, and
 //! recursion is legal.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::protocol::Era;
-use crate::protocol::json::{Kind, Value, percent_decoded};
+use crate::protocol::json::{Children, Kind, Value, percent_decoded};
 use crate::words::{Redactor, printable};
 
 /// The deepest schema that is no finding. Several clients' libraries stop at 128.
@@ -33,20 +33,22 @@ pub enum ToolFlaw {
 /// Flaws of one kind in one tool that are told; more of them say nothing new.
 const MAX_FLAWS: usize = 2;
 
+/// References of one schema that are looked at; nobody has more, and each may cost a walk.
+const MAX_REFERENCES: usize = 1000;
+
 /// Checks the tools of one page, one after the other.
 pub(super) struct ToolChecker<'w, 'd> {
     redactor: &'w Redactor,
     flaws: Vec<ToolFlaw>,
-    references: HashSet<String>,
-    todo: Vec<Todo<'d>>,
-    /// How each of them, and of those that are done, is reached: the place that it is in, and the step
-    /// from there. The root is not among them.
-    places: Vec<(Place, Step<'d>)>,
+    /// Those into the same document.
+    references: BTreeSet<String>,
+    /// What is being walked through, outermost first.
+    open: Vec<Frame<'d>>,
 }
 
 impl<'w, 'd> ToolChecker<'w, 'd> {
     pub(super) fn new(redactor: &'w Redactor) -> ToolChecker<'w, 'd> {
-        ToolChecker { redactor, flaws: Vec::new(), references: HashSet::new(), todo: Vec::new(), places: Vec::new() }
+        ToolChecker { redactor, flaws: Vec::new(), references: BTreeSet::new(), open: Vec::new() }
     }
 
     /// What is wrong with the schemas of `tool`.
@@ -59,36 +61,36 @@ impl<'w, 'd> ToolChecker<'w, 'd> {
             if object_root && !is_object {
                 self.flaws.push(ToolFlaw::Invalid { pointer: format!("/{member}/type"), wanted: "\"object\"" });
             }
-            self.places.clear();
             self.references.clear();
-            Walk { root, member, checker: self }.run();
+            Walk { root, member, too_deep: false, checker: self }.run();
         }
         std::mem::take(&mut self.flaws)
     }
 }
 
-/// A walk through one schema.
+/// A walk through one schema, in the order it was written. What it holds grows with the depth of the schema alone, and that is bounded.
 struct Walk<'c, 'w, 'd> {
     root: Value<'d>,
     member: &'static str,
+    too_deep: bool,
     checker: &'c mut ToolChecker<'w, 'd>,
 }
 
-/// An index into `ToolChecker::places`; `None` is the root.
-type Place = Option<usize>;
+/// A container in a schema, and what in it is still to be looked at.
+struct Frame<'d> {
+    rest: Children<'d>,
+    role: Role,
+    /// The elements of it that were looked at.
+    count: usize,
+    /// How it is reached from the one that it is in; none is the root.
+    step: Option<Step<'d>>,
+}
 
 /// A step of a JSON pointer.
 #[derive(Clone, Copy)]
 enum Step<'d> {
     Key(Value<'d>),
     Element(usize),
-}
-
-struct Todo<'d> {
-    value: Value<'d>,
-    role: Role,
-    place: Place,
-    depth: usize,
 }
 
 /// What a value's place in a schema makes of it.
@@ -103,69 +105,71 @@ enum Role {
 
 impl<'d> Walk<'_, '_, 'd> {
     fn run(mut self) {
-        self.checker.todo.push(Todo { value: self.root, role: Role::Schema, place: None, depth: 1 });
-        let mut too_deep = false;
-        while let Some(Todo { value, role, place, depth }) = self.checker.todo.pop() {
-            if depth > MAX_DEPTH {
-                too_deep = true;
+        self.enter(self.root, Role::Schema, None);
+        while let Some(frame) = self.checker.open.last_mut() {
+            let Some(first) = frame.rest.next() else {
+                self.checker.open.pop();
                 continue;
-            }
-            match role {
-                Role::Schema => self.schema(value, place, depth),
-                Role::Named => value.members().for_each(|(key, value)| self.later(value, Role::Schema, place, Step::Key(key), depth)),
-                Role::Several => value.elements().enumerate().for_each(|(n, value)| self.later(value, Role::Schema, place, Step::Element(n), depth)),
+            };
+            match frame.role {
+                Role::Several => {
+                    frame.count += 1;
+                    let step = Step::Element(frame.count - 1);
+                    self.enter(first, Role::Schema, Some(step));
+                }
+                Role::Named => {
+                    if let Some(value) = frame.rest.next() {
+                        self.enter(value, Role::Schema, Some(Step::Key(first)));
+                    }
+                }
+                Role::Schema => {
+                    if let Some(value) = frame.rest.next() {
+                        self.keyword(first, value);
+                    }
+                }
             }
         }
-        if too_deep {
+        if self.too_deep {
             self.checker.flaws.push(ToolFlaw::TooDeep);
         }
         self.dead_references();
     }
 
-    fn schema(&mut self, schema: Value<'d>, place: Place, depth: usize) {
-        if schema.kind() == Kind::Bool {
-            return;
-        }
-        if schema.kind() != Kind::Object {
-            self.invalid(place, None, "a schema: an object, true or false");
-            return;
-        }
-        for (key, value) in schema.members() {
-            let Some(keyword) = keyword(&key.text_bytes().unwrap_or_default()) else { continue };
-            if let Some(wanted) = wrong_type(keyword, value) {
-                self.invalid(place, Some(Step::Key(key)), wanted);
-                continue;
+    /// Goes on with `value`, one step from the innermost container, and with what is in it.
+    fn enter(&mut self, value: Value<'d>, role: Role, step: Option<Step<'d>>) {
+        if self.checker.open.len() >= MAX_DEPTH {
+            self.too_deep = true;
+        } else if role == Role::Schema && value.kind() != Kind::Object {
+            if value.kind() != Kind::Bool {
+                self.invalid(step, "a schema: an object, true or false");
             }
-            if keyword == Keyword::Reference {
-                self.checker.references.extend(value.text().map(Into::into));
-            }
-            if let Some(role) = role_of(keyword, value) {
-                self.later(value, role, place, Step::Key(key), depth);
-            }
+        } else {
+            self.checker.open.push(Frame { rest: value.inner(), role, count: 0, step });
         }
     }
 
-    /// Looks at `value`, one step from `place`, later.
-    fn later(&mut self, value: Value<'d>, role: Role, place: Place, step: Step<'d>, depth: usize) {
-        let depth = depth + 1;
-        // There is nothing to see in true and false, but how deep they are.
-        if value.kind() == Kind::Bool && depth <= MAX_DEPTH && role == Role::Schema {
-            return;
+    /// Looks at a member of the innermost schema.
+    fn keyword(&mut self, key: Value<'d>, value: Value<'d>) {
+        let Some(keyword) = keyword(&key.text_bytes().unwrap_or_default()) else { return };
+        let step = Some(Step::Key(key));
+        if let Some(wanted) = wrong_type(keyword, value) {
+            return self.invalid(step, wanted);
         }
-        self.checker.places.push((place, step));
-        self.checker.todo.push(Todo { value, role, place: Some(self.checker.places.len() - 1), depth });
+        if keyword == Keyword::Reference {
+            // Remote ones are never fetched.
+            let local = value.text().filter(|text| text.starts_with('#'));
+            let references = &mut self.checker.references;
+            references.extend(local.filter(|_| references.len() < MAX_REFERENCES).map(Into::into));
+        }
+        if let Some(role) = role_of(keyword, value) {
+            self.enter(value, role, step);
+        }
     }
 
-    /// The JSON pointer of what is one `step` from `place`, bounded and escaped. Made only for what is told.
-    fn pointer(&self, place: Place, step: Option<Step<'d>>) -> String {
-        let mut steps: Vec<Step<'d>> = step.into_iter().collect();
-        let mut at = place;
-        while let Some((outer, step)) = at.map(|n| self.checker.places[n]) {
-            steps.push(step);
-            at = outer;
-        }
+    /// The JSON pointer of what is one `step` from the innermost container, bounded and escaped. Made only for what is told.
+    fn pointer(&self, step: Option<Step<'d>>) -> String {
         let mut pointer = format!("/{}", self.member);
-        for step in steps.into_iter().rev() {
+        for step in self.checker.open.iter().filter_map(|frame| frame.step).chain(step) {
             if pointer.len() > 300 {
                 break;
             }
@@ -179,27 +183,35 @@ impl<'d> Walk<'_, '_, 'd> {
         pointer
     }
 
-    fn invalid(&mut self, place: Place, step: Option<Step<'d>>, wanted: &'static str) {
+    fn invalid(&mut self, step: Option<Step<'d>>, wanted: &'static str) {
         let told = self.checker.flaws.iter().filter(|f| matches!(f, ToolFlaw::Invalid { .. })).count();
         if told < MAX_FLAWS {
-            self.checker.flaws.push(ToolFlaw::Invalid { pointer: self.pointer(place, step), wanted });
+            let flaw = ToolFlaw::Invalid { pointer: self.pointer(step), wanted };
+            self.checker.flaws.push(flaw);
         }
     }
 
     /// Only references into the same document are looked at, and only where no `$id` moves their base.
     fn dead_references(&mut self) {
-        let mut references: Vec<&String> = self.checker.references.iter().filter(|r| r.starts_with('#')).collect();
-        references.sort_unstable();
-        let mut anchors = None;
-        for reference in references {
+        let references = std::mem::take(&mut self.checker.references);
+        let (mut dead, mut anchors) = (Vec::new(), HashMap::new());
+        for reference in &references {
             let fragment = percent_decoded(&reference[1..]);
-            let alive = if fragment.is_empty() || fragment.starts_with('/') {
-                self.root.at(&fragment).is_some()
-            } else {
-                anchors.get_or_insert_with(|| anchors_in(self.root)).contains(&fragment)
-            };
+            if !fragment.is_empty() && !fragment.starts_with('/') {
+                anchors.insert(fragment, reference);
+            } else if self.root.at(&fragment).is_none() {
+                dead.push(reference);
+            }
+        }
+        drop_anchors(self.root, &mut anchors);
+        dead.extend(anchors.into_values());
+        if dead.is_empty() || has_inner_id(self.root) {
+            return;
+        }
+        dead.sort_unstable();
+        for reference in dead {
             let told = self.checker.flaws.iter().filter(|f| matches!(f, ToolFlaw::DeadRef { .. })).count();
-            if !alive && told < MAX_FLAWS && !has_inner_id(self.root) {
+            if told < MAX_FLAWS {
                 self.checker.flaws.push(ToolFlaw::DeadRef { reference: self.checker.redactor.printable(reference, 120) });
             }
         }
@@ -324,30 +336,23 @@ fn role_of(keyword: Keyword, value: Value<'_>) -> Option<Role> {
     }
 }
 
-/// Every value in `root`, however deep, with the key it is a member by.
+/// Every member in `root`, however deep.
 fn all_members<'d>(root: Value<'d>) -> impl Iterator<Item = (Value<'d>, Value<'d>)> {
-    let mut todo = vec![root];
-    let mut found: Vec<(Value<'d>, Value<'d>)> = Vec::new();
-    std::iter::from_fn(move || {
-        while found.is_empty() {
-            let value = todo.pop()?;
-            todo.extend(value.elements());
-            found.extend(value.members());
-            todo.extend(found.iter().map(|(_, v)| *v));
-        }
-        found.pop()
-    })
+    root.within().filter(|value| value.kind() == Kind::Object).flat_map(Value::members)
 }
 
-fn anchors_in(root: Value<'_>) -> HashSet<String> {
-    all_members(root)
-        .filter(|(key, _)| key.text().is_some_and(|k| matches!(k.as_ref(), "$anchor" | "$dynamicAnchor" | "$id" | "id")))
-        .filter_map(|(_, value)| value.text())
-        .map(|name| name.trim_start_matches('#').to_owned())
-        .collect()
+/// Takes out of `wanted` what `root` has an anchor for.
+fn drop_anchors<R>(root: Value<'_>, wanted: &mut HashMap<String, R>) {
+    if wanted.is_empty() {
+        return;
+    }
+    let anchors = all_members(root).filter(|(key, _)| ["$anchor", "$dynamicAnchor", "$id", "id"].iter().any(|name| key.means(name)));
+    for name in anchors.filter_map(|(_, value)| value.text()) {
+        wanted.remove(name.trim_start_matches('#'));
+    }
 }
 
 /// Whether a schema inside of `root` has an `$id` of its own, which moves the base of references.
 fn has_inner_id(root: Value<'_>) -> bool {
-    root.members().flat_map(|(_, v)| all_members(v)).any(|(key, value)| value.kind() == Kind::String && key.text().is_some_and(|k| k == "$id"))
+    root.members().flat_map(|(_, v)| all_members(v)).any(|(key, value)| value.kind() == Kind::String && key.means("$id"))
 }

@@ -4,7 +4,7 @@ use crate::protocol::{Era, LATEST_MODERN};
 use crate::words::Redactor;
 
 fn list(kind: ListKind, era: Era, text: &str) -> ListPage {
-    read_list(kind, era, Doc::parse(text.as_bytes()).unwrap().root(), &Redactor::default())
+    read_list(kind, era, Doc::parse(text.as_bytes()).unwrap().root(), &Redactor::default(), usize::MAX)
 }
 
 fn flaws(page: &[Flaw]) -> Vec<String> {
@@ -14,6 +14,18 @@ fn flaws(page: &[Flaw]) -> Vec<String> {
 fn tool_flaws(schema: &str) -> Vec<ToolFlaw> {
     let page = list(ListKind::Tools, Era::Legacy, &format!(r#"{{"tools":[{{"name":"t","inputSchema":{schema}}}]}}"#));
     page.items[0].flaws.clone()
+}
+
+#[test]
+fn a_page_is_read_as_far_as_there_is_room() {
+    let text = r#"{"tools":[{"name":"a","inputSchema":{"type":"object"}},{"name":"b","inputSchema":{"type":"object"}},{"name":7}],"nextCursor":"n"}"#;
+    let doc = Doc::parse(text.as_bytes()).unwrap();
+    let read = |room| read_list(ListKind::Tools, Era::Legacy, doc.root(), &Redactor::default(), room);
+    let whole = read(usize::MAX);
+    assert!(!whole.cut && whole.items.len() == 3 && whole.weight() > 3 * size_of::<Item>());
+    let half = read(whole.items[0].weight() + 10);
+    assert!(half.cut && half.items.len() == 1 && half.next.as_deref() == Some("n"));
+    assert_eq!(half.flaws, whole.flaws, "what is wrong is told all the same");
 }
 
 #[test]
@@ -118,8 +130,8 @@ fn schemas_are_checked_as_far_as_it_goes() {
     assert_eq!(
         tool_flaws(r#"{"type":"object","properties":{"a/b":{"type":"text"}},"required":"a"}"#),
         [
-            ToolFlaw::Invalid { pointer: "/inputSchema/required".into(), wanted: "an array of strings" },
             ToolFlaw::Invalid { pointer: "/inputSchema/properties/a~1b/type".into(), wanted: "a JSON Schema type, or an array of them" },
+            ToolFlaw::Invalid { pointer: "/inputSchema/required".into(), wanted: "an array of strings" },
         ]
     );
     for keyword in [

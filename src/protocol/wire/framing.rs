@@ -1,5 +1,7 @@
 //! The whole of stdout: lines, and messages that were spread over several of them.
 
+use std::borrow::Cow;
+
 use super::line::{Fault, Piece, Read, read_doc, read_line};
 use super::lines::{Cut, Lines, Place};
 use super::message::Message;
@@ -17,6 +19,9 @@ pub struct Tail<'b> {
     /// It is a whole message; only its newline is missing.
     pub is_message: bool,
 }
+
+/// The longest message over several lines that is put together, in bytes: it breaks the rules anyway.
+const MAX_OPEN: usize = 4 << 20;
 
 /// Takes what [`Framing`] makes of stdout.
 pub trait Sink {
@@ -46,7 +51,10 @@ pub struct Framing {
 
 /// Lines that together may be one message.
 struct Open {
+    /// As they were written, the last one without its newline.
     text: Vec<u8>,
+    /// The newlines in strings, in `text`.
+    in_strings: usize,
     place: Place,
     lines: u64,
     nesting: Nesting,
@@ -59,11 +67,22 @@ impl Framing {
         Framing { lines: Lines::new(limit), limit, open: None }
     }
 
+    /// From now on long lines are dropped without a word: nobody waits for what is on them.
+    pub fn drop_long_lines(&mut self) {
+        self.lines.drop_long_ones();
+    }
+
+    /// How much memory it takes to hold what has not ended yet, in bytes.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.lines.held() + self.open.as_ref().map_or(0, |open| open.text.capacity())
+    }
+
     /// Takes `bytes` and hands on every piece that ends in them, with the place of its line.
     pub fn feed(&mut self, bytes: &[u8], sink: &mut dyn Sink) {
         let Framing { lines, limit, open } = self;
         lines.feed(bytes, |place, cut| match cut {
-            Cut::Line(line) => take_line(open, *limit, place, line, sink),
+            Cut::Line(line) => take_line(open, (*limit).min(MAX_OPEN), place, line, sink),
             Cut::TooLong(head) => {
                 give_up(open, sink);
                 sink.piece(place, Piece::Fault(Fault::TooLong { limit: *limit }, head));
@@ -87,13 +106,12 @@ impl Framing {
     }
 }
 
-fn take_line(open: &mut Option<Open>, limit: usize, place: Place, line: &[u8], sink: &mut dyn Sink) {
-    if open.is_some() {
+fn take_line(open: &mut Option<Open>, most: usize, place: Place, line: &[u8], sink: &mut dyn Sink) {
+    if let Some(o) = open {
         // A line that is a message by itself is no part of another: what was open was noise.
         let alone = Doc::parse(line).is_ok_and(|doc| Message::read(doc.root()).is_some());
-        if !alone {
-            extend(open, limit, line, sink);
-            return;
+        if !alone && o.text.len() + line.len() < most {
+            return extend(open, line, sink);
         }
         give_up(open, sink);
     }
@@ -101,33 +119,32 @@ fn take_line(open: &mut Option<Open>, limit: usize, place: Place, line: &[u8], s
         return;
     }
     if let Read::Unfinished = read_line(line, &mut |piece| sink.piece(place, piece)) {
+        if line.len() > most {
+            return sink.piece(place, Piece::Fault(Fault::Noise, line));
+        }
         let mut nesting = Nesting::default();
         nesting.read(line);
-        let mut text = line.to_vec();
-        nesting.push_newline(&mut text);
-        *open = Some(Open { text, place, lines: 1, nesting });
+        *open = Some(Open { text: line.to_vec(), in_strings: 0, place, lines: 1, nesting });
     }
 }
 
 /// Adds `line` to the open message and hands that on if it is complete now.
-fn extend(open: &mut Option<Open>, limit: usize, line: &[u8], sink: &mut dyn Sink) {
+fn extend(open: &mut Option<Open>, line: &[u8], sink: &mut dyn Sink) {
     let Some(o) = open else { return };
     o.lines += 1;
+    o.in_strings += usize::from(o.nesting.in_string);
+    o.nesting.read(b"\n");
+    o.text.push(b'\n');
     o.text.extend_from_slice(line);
     o.nesting.read(line);
-    if o.text.len() > limit {
-        give_up(open, sink);
-        return;
-    }
     if o.nesting.depth > 0 {
-        o.nesting.push_newline(&mut o.text);
         return;
     }
-    let place = o.place;
-    match Doc::parse(&o.text) {
+    let (place, message) = (o.place, o.message());
+    match Doc::parse(&message) {
         Ok(doc) => {
-            sink.piece(place, Piece::Fault(Fault::MultiLine { lines: o.lines }, &o.text));
-            read_doc(&doc, &o.text, &mut |piece| sink.piece(place, piece));
+            sink.piece(place, Piece::Fault(Fault::MultiLine { lines: o.lines }, &message));
+            read_doc(&doc, &message, &mut |piece| sink.piece(place, piece));
             *open = None;
         }
         Err(_) => give_up(open, sink),
@@ -138,10 +155,34 @@ fn extend(open: &mut Option<Open>, limit: usize, line: &[u8], sink: &mut dyn Sin
 fn give_up(open: &mut Option<Open>, sink: &mut dyn Sink) {
     if let Some(o) = open.take() {
         let mut place = o.place;
-        for line in o.text.split(|b| *b == b'\n').filter(|line| !line.is_empty()) {
-            sink.piece(place, Piece::Fault(Fault::Noise, line));
+        for line in o.text.split(|b| *b == b'\n') {
+            if !line.is_empty() {
+                sink.piece(place, Piece::Fault(Fault::Noise, line));
+            }
             place = Place { line: place.line + 1, offset: place.offset + line.len() as u64 + 1 };
         }
+    }
+}
+
+impl Open {
+    /// The message that the lines are, with an escape for each newline in a string: so that one with a raw newline in a text
+    /// can be read, and called by its name.
+    fn message(&self) -> Cow<'_, [u8]> {
+        if self.in_strings == 0 {
+            return Cow::Borrowed(&self.text);
+        }
+        let mut message = Vec::with_capacity(self.text.len() + self.in_strings);
+        let mut nesting = Nesting::default();
+        for line in self.text.split_inclusive(|b| *b == b'\n') {
+            let (whole, newline) = line.strip_suffix(b"\n").map_or((line, false), |whole| (whole, true));
+            message.extend_from_slice(whole);
+            nesting.read(whole);
+            if newline {
+                message.extend_from_slice(if nesting.in_string { b"\\n" } else { b"\n" });
+                nesting.read(b"\n");
+            }
+        }
+        Cow::Owned(message)
     }
 }
 
@@ -165,11 +206,5 @@ impl Nesting {
                 _ => {}
             }
         }
-    }
-
-    /// Appends the newline that ended a line: as an escape where it stands in a string, so that a
-    /// message with a raw newline in a text can be read, and called by its name.
-    fn push_newline(&self, text: &mut Vec<u8>) {
-        text.extend_from_slice(if self.in_string { b"\\n" } else { b"\n" });
     }
 }

@@ -1,5 +1,7 @@
 //! Bytes into lines, with a limit that counts the bytes of one line and nothing else.
 
+/// The length of a line that needs no more memory than every reader has, in bytes.
+const SMALL: usize = 64 << 10;
 /// How much of a line over the limit is kept, to show.
 const HEAD: usize = 200;
 
@@ -31,12 +33,14 @@ pub(super) struct Lines {
     held: Vec<u8>,
     /// That line is over the limit: how many of its bytes are not held.
     dropped: Option<u64>,
+    /// Long lines are of no interest any more.
+    careless: bool,
     place: Place,
 }
 
 impl Lines {
     pub(super) fn new(limit: usize) -> Lines {
-        Lines { limit, held: Vec::new(), dropped: None, place: Place::START }
+        Lines { limit, held: Vec::new(), dropped: None, careless: false, place: Place::START }
     }
 
     /// Takes `bytes` and hands on each line that ends in them.
@@ -57,6 +61,19 @@ impl Lines {
             bytes = rest;
         }
         self.hold(bytes, &mut sink);
+    }
+
+    /// From now on no line is held that needs more memory than that which every reader has; nothing is said of those that are
+    /// dropped.
+    pub(super) fn drop_long_ones(&mut self) {
+        self.careless = true;
+        self.limit = self.limit.min(SMALL);
+        self.hold(&[], &mut |_, _| {});
+    }
+
+    /// How much memory the line that has begun takes, in bytes.
+    pub(super) fn held(&self) -> usize {
+        self.held.capacity()
     }
 
     /// The line that has begun and not ended: where, how long so far, and its first bytes (all of
@@ -85,7 +102,9 @@ impl Lines {
                 self.held.truncate(head);
                 self.held.shrink_to_fit();
                 self.dropped = Some((length - self.held.len()) as u64);
-                sink(self.place, Cut::TooLong(&self.held));
+                if !self.careless {
+                    sink(self.place, Cut::TooLong(&self.held));
+                }
             }
         }
     }
@@ -102,7 +121,7 @@ impl Lines {
     /// Forgets the held line, and its memory if it was a large one.
     fn release(&mut self) {
         self.held.clear();
-        self.held.shrink_to(64 << 10);
+        self.held.shrink_to(SMALL);
         self.dropped = None;
     }
 }

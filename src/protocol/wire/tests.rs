@@ -91,6 +91,32 @@ fn a_message_over_several_lines_is_joined() {
 }
 
 #[test]
+fn lines_that_were_taken_for_a_message_are_told_where_they_stand() {
+    assert_eq!(pieces("{\"a\n\n\nb\n"), ["1@0 Noise", "4@6 Noise"], "newlines in what may be a string");
+    assert_eq!(pieces("{\"a\nb\"\n}}\n{\n"), ["1@0 Noise", "2@4 Noise", "3@7 Noise", "4@10 Noise"]);
+    let text = |lines: usize| format!("{{\"{}", "0123456\n".repeat(lines));
+    let told = pieces(text(2 * LIMIT / 8));
+    assert_eq!(told.len(), 2 * LIMIT / 8);
+    assert!(told.iter().enumerate().skip(1).all(|(n, told)| *told == format!("{}@{} Noise", n + 1, 8 * n + 2)), "{told:?}");
+}
+
+#[test]
+fn what_nobody_waits_for_is_not_held() {
+    let mut framing = Framing::new(1 << 20);
+    let mut seen = Vec::new();
+    let mut sink = |place: Place, piece: Piece<'_>| seen.push((place.line, matches!(piece, Piece::Fault(Fault::TooLong { .. }, _))));
+    framing.feed(&[b'a'; 300 << 10], &mut sink);
+    assert!(framing.held() >= 300 << 10);
+    framing.drop_long_lines();
+    assert!(framing.held() < 1 << 10);
+    framing.feed(&[b'a'; 300 << 10], &mut sink);
+    framing.feed(b"\n", &mut sink);
+    framing.feed(&[&[b'a'; 100 << 10][..], b"\nshort\n", REPLY.as_bytes(), b"\n"].concat(), &mut sink);
+    assert!(framing.held() < 1 << 10);
+    assert_eq!(seen, [(3, false), (4, false)]);
+}
+
+#[test]
 fn other_framings_are_called_by_their_name() {
     assert_eq!(
         pieces(format!("Content-Length: 36\r\n\r\n{REPLY}")),

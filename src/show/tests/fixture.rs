@@ -35,7 +35,8 @@ pub(super) fn unprobed(name: &str) -> ServerState {
 /// A launch that lists one tool of this name.
 fn launch(tool: &str) -> Launch {
     let text = format!(r#"{{"tools":[{{"name":"{tool}","inputSchema":{{"type":"object"}}}}]}}"#);
-    let items = read_list(ListKind::Tools, Era::Legacy, Doc::parse(text.as_bytes()).unwrap().root(), &crate::words::Redactor::default()).items;
+    let items =
+        read_list(ListKind::Tools, Era::Legacy, Doc::parse(text.as_bytes()).unwrap().root(), &crate::words::Redactor::default(), usize::MAX).items;
     let ms = |ms| At::after(Duration::from_millis(ms));
     let info = ServerInfo { name: "sample \"x\"\\\n".to_owned(), version: "1.2.3".to_owned() };
     Launch {
