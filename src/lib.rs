@@ -24,6 +24,8 @@
 //! [`sample`] is the built-in MCP server; it shares nothing with the rest. `docs/architecture.md` has
 //! the same map with its rules; `tests/house.rs` holds the source against them.
 
+#![forbid(unsafe_code)]
+
 pub mod cli;
 pub mod config;
 pub mod judge;

@@ -152,6 +152,17 @@ fn only_the_process_room_launches_and_only_the_clock_reads_clocks() {
 }
 
 #[test]
+fn one_call_alone_is_unsafe() {
+    let unsafe_lines = |(name, _, lines): (String, String, Vec<String>)| {
+        let unsafe_lines: Vec<String> = lines.into_iter().filter(|line| line.contains("unsafe {") || line.contains("unsafe fn")).collect();
+        unsafe_lines.into_iter().map(move |line| format!("{name}: {}", line.trim()))
+    };
+    let found: Vec<String> = files().into_iter().flat_map(unsafe_lines).collect();
+    assert_eq!(found, ["main.rs: let _ = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, MMAP_THRESHOLD) };"]);
+    assert!(fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs")).unwrap().contains("#![forbid(unsafe_code)]"));
+}
+
+#[test]
 fn a_file_is_read_in_one_sitting() {
     let long: Vec<String> =
         files().into_iter().filter(|(_, _, lines)| lines.len() > LONGEST).map(|(name, _, lines)| format!("{name}: {} lines", lines.len())).collect();

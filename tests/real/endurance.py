@@ -246,7 +246,7 @@ def main():
         argv = [binary, "serve", "--config", folder / "servers.yaml", "--listen", f"127.0.0.1:{port}", "--state-dir", folder / "state"]
         program = start(ends, folder / "log", argv)
         sidecar = Sidecar(port, program.pid, folder / "state", configure)
-        ready = until(60, lambda: "" if os.path.exists(f"/proc/{program.pid}/fd") and answers(sidecar) else (folder / "log").read_text()[-2000:])
+        ready = until(60, lambda: "" if os.path.exists(f"/proc/{program.pid}/fd") and answers(sidecar) else (folder / "log").read_text()[-2000:] or "no answer")
         if not check("it watches", ready):
             return check.end()
         guard = min(sidecar.family(), default=0)

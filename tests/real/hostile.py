@@ -247,7 +247,7 @@ def main():
         config, log, port = folder / "servers.yaml", folder / "log", free_port()
         config.write_text(text)
         program = start(ends, log, [binary, "serve", "--config", config, "--listen", f"127.0.0.1:{port}", "--state-dir", folder / "state"])
-        listening = until(60, lambda: "" if reachable(port) else log.read_text()[-2000:])
+        listening = until(60, lambda: "" if reachable(port) else log.read_text()[-2000:] or "no answer")
         if not check(f"it watches {SOUND} sound and {bad} hostile servers", listening):
             return check.end()
         watch = Watch(port, program.pid)
