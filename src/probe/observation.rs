@@ -266,6 +266,11 @@ pub enum What {
         /// The limit, in bytes.
         limit: u64,
     },
+    /// Stdout has more lines than are read.
+    TooManyLines {
+        /// How many that is.
+        limit: u64,
+    },
     /// It had more of something than it may, and was killed for it.
     TookTooMuch(Excess),
     /// Stdout ended in the middle of a line.
@@ -418,7 +423,8 @@ pub enum What {
         /// Scheme and host of the page.
         origin: String,
     },
-    /// We did not come to look in time: we, or the whole machine, stood still.
+    /// We did not come to look in time: we, or the whole machine, stood still, or others had all the memory that there is for
+    /// what servers write.
     Overslept {
         /// For how long.
         by: Duration,

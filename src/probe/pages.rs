@@ -19,7 +19,9 @@ use crate::protocol::wire::Id;
 use crate::words::{Digest, Redactor};
 
 /// How much is kept of one probe, in bytes. What does not fit is read again each time.
-const MAX_WEIGHT: usize = 8 << 20;
+const MAX_WEIGHT: usize = 4 << 20;
+/// A cursor longer than this is not worth keeping, in bytes: a hundred pages would have a hundred of them.
+const MAX_CURSOR: usize = 4 << 10;
 
 /// The pages of one probe. Handed from one probe of a server to the next.
 #[derive(Clone, Debug, Default)]
@@ -82,7 +84,7 @@ impl Pages {
     /// this one, is held only once from now on.
     pub(super) fn keep(&mut self, before: &Pages, question: Question<'_>, line: &[u8], digest: Digest, page: &mut ListPage) {
         let Asked::List(kind) = question.asked else { return };
-        if page.cut {
+        if page.cut || page.next.as_ref().is_some_and(|cursor| cursor.len() > MAX_CURSOR) {
             return;
         }
         let alike = self.kept.iter().chain(&before.kept).filter(|kept| kept.kind == kind);

@@ -18,6 +18,8 @@ const UNSUPPORTED_VERSION: i64 = -32022;
 const OTHER_MODERN_ERRORS: [i64; 2] = [-32020, -32021];
 /// Versions that are looked at; nobody has more.
 const MAX_VERSIONS: usize = 10_000;
+/// Lines that are read in one launch: each costs some time, and millions of short ones would keep us from all else.
+const MAX_LINES: u64 = 1_000_000;
 /// JSON-RPC's "method not found".
 const METHOD_NOT_FOUND: i64 = -32601;
 
@@ -60,7 +62,9 @@ impl Session {
             framing.feed(&bytes[..within], &mut Listener { session, now, effects });
         });
         if within < bytes.len() {
-            self.over_limit(now, effects);
+            self.over_limit(now, What::OutputLimit { limit: self.plan.limits.output }, effects);
+        } else if self.lines > MAX_LINES {
+            self.over_limit(now, What::TooManyLines { limit: MAX_LINES }, effects);
         }
     }
 

@@ -520,10 +520,10 @@ impl Session {
         }
     }
 
-    /// All of stdout together is over its limit.
-    pub(super) fn over_limit(&mut self, now: At, effects: &mut VecDeque<Effect>) {
+    /// All of stdout together is over `limit`.
+    pub(super) fn over_limit(&mut self, now: At, limit: What, effects: &mut VecDeque<Effect>) {
         self.over_limit = true;
-        self.note(now, What::OutputLimit { limit: self.plan.limits.output }, &[]);
+        self.note(now, limit, &[]);
         self.leave(now, effects);
     }
 

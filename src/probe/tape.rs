@@ -24,6 +24,8 @@ const MAX_STDERR: usize = 1 << 20;
 const LINE_COST: usize = 64;
 /// A line that goes on for longer than this is written in pieces.
 const PIECE: usize = 1 << 20;
+/// The same where there is but a reel.
+const SEEN: usize = 8 << 10;
 
 /// What happened at one moment of a probe.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -280,7 +282,9 @@ impl Tape {
             let whole = self.held(stream).len() - open;
             self.held(stream).truncate(whole);
         }
-        if self.held(stream).len() > PIECE {
+        // Of a line that is not kept, no more than its beginning is worth a look.
+        let longest = if self.is_kept || self.listener.is_some() { PIECE } else { SEEN };
+        if self.held(stream).len() > longest {
             self.flush(now, stream, false);
         }
     }

@@ -42,7 +42,7 @@ fn said(happening: &Happening, whole: Option<usize>) -> Option<String> {
         Happening::StdinBroken => "it closed its stdin",
         Happening::Overslept { by_us } => {
             let ms = std::time::Duration::from_micros(*by_us).as_secs_f64() * 1e3;
-            return Some(format!("stdiowatch itself stood still for {}", duration(ms)));
+            return Some(format!("stdiowatch itself did not get to look for {}", duration(ms)));
         }
         Happening::TookTooMuch { excess } => {
             let of = match excess.of {

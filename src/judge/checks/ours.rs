@@ -74,7 +74,7 @@ fn host_busy(case: Case<'_>) -> Option<Found> {
 /// A wait that ended too late was not the server's alone.
 fn overslept(case: Case<'_>) -> Option<Found> {
     case.seen(|what| match what {
-        What::Overslept { by } => Some(format!("stdiowatch itself stood still for {:.1} s", by.as_secs_f64())),
+        What::Overslept { by } => Some(format!("stdiowatch itself did not get to look for {:.1} s", by.as_secs_f64())),
         _ => None,
     })
 }

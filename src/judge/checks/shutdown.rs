@@ -100,7 +100,7 @@ fn needed(case: Case<'_>, by: EndedBy, message: &str) -> Option<Found> {
     let end = case.launch.end.as_ref().filter(|end| end.by == by)?;
     // A server that was left to block on its output could not see the end of its input, and one that took
     // too much was not asked to end.
-    if case.launch.seen.iter().any(|s| matches!(s.what, What::OutputLimit { .. } | What::TookTooMuch(_))) {
+    if case.launch.seen.iter().any(|s| matches!(s.what, What::OutputLimit { .. } | What::TooManyLines { .. } | What::TookTooMuch(_))) {
         return None;
     }
     let took = end.closed.map_or(0.0, |closed| (end.at - closed).as_secs_f64());

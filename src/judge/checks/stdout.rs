@@ -165,6 +165,7 @@ pub(super) const CHECKS: &[Check] = &[
                 What::Line(Fault::TooLong { limit }) => Some(format!("a line on stdout is longer than the limit of {limit} bytes")),
                 What::Line(Fault::TooManyValues) => Some(format!("a message holds more than {MAX_VALUES} values")),
                 What::OutputLimit { limit } => Some(format!("the server wrote more than the limit of {limit} bytes to stdout")),
+                What::TooManyLines { limit } => Some(format!("the server wrote more than {limit} lines to stdout")),
                 _ => None,
             })
         },

@@ -604,6 +604,22 @@ fn a_canary_call_is_made_when_the_lists_are_read() {
 }
 
 #[test]
+fn too_many_lines_end_the_probe() {
+    struct Blank;
+    impl Server for Blank {
+        fn start(&mut self, later: &mut Later) {
+            for n in 0..100 {
+                later.say(n, vec![b'\n'; 65536]);
+            }
+        }
+        fn line(&mut self, _: &Value, _: &mut Later) {}
+    }
+    let o = probe(Plan::new(), || Box::new(Blank));
+    assert_eq!((o.launches.len(), seen(&o).last().map(String::as_str)), (1, Some("TooManyLines")));
+    assert!(o.judged().unwrap().io.stdout_bytes < 17 * 65536);
+}
+
+#[test]
 fn too_much_output_ends_the_probe() {
     struct Flood;
     impl Server for Flood {
