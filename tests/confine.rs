@@ -575,6 +575,96 @@ fn a_private_directory_that_a_killed_sidecar_left_is_removed_by_the_next() {
     });
 }
 
+// A control group of its own.
+
+/// Our own control group, if groups can be made in it; said where not.
+fn groups() -> Option<std::path::PathBuf> {
+    let own = fs::read_to_string("/proc/self/cgroup").unwrap();
+    let own = own.lines().find_map(|line| line.strip_prefix("0::/"))?.to_owned();
+    let dir =
+        ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"].iter().map(|mount| Path::new(mount).join(&own)).find(|dir| dir.join("cgroup.procs").exists());
+    let trial = dir.as_ref().map(|dir| dir.join(format!("stdiowatch-trial-{}", std::process::id())));
+    let can = trial.is_some_and(|trial| fs::create_dir(&trial).is_ok() && trial.join("cgroup.kill").exists() && fs::remove_dir(trial).is_ok());
+    if !can {
+        eprintln!("skipped: no control groups can be made here");
+    }
+    dir.filter(|_| can)
+}
+
+fn in_group(script: &str) -> LaunchSpec {
+    LaunchSpec { cgroup: true, ..sh(script) }
+}
+
+#[test]
+fn a_server_has_a_control_group_of_its_own_where_one_can_be_made() {
+    alone("a_server_has_a_control_group_of_its_own_where_one_can_be_made", || {
+        let (group, groups) = (|spec: &LaunchSpec| output(spec).trim().to_owned(), groups());
+        let own = group(&in_group("grep ^0:: /proc/self/cgroup"));
+        if let Some(groups) = groups {
+            let name = own.rsplit('/').next().unwrap();
+            assert!(name.starts_with(&format!("stdiowatch-{}-", std::process::id())), "{own}");
+            assert!(!groups.join(name).exists(), "removed after the probe");
+            assert_ne!(group(&in_group("grep ^0:: /proc/self/cgroup")), own);
+            let nobody = group(&as_nobody(in_group("grep ^0:: /proc/self/cgroup; id -u")));
+            assert!(nobody.contains("/stdiowatch-") && nobody.ends_with("\n65534"), "{nobody}");
+        } else {
+            assert!(!own.contains("stdiowatch-"), "launched without");
+        }
+        assert!(!group(&sh("grep ^0:: /proc/self/cgroup")).contains("stdiowatch-"));
+        let sidecar = Sidecar::start();
+        assert_eq!(codes(&sidecar.probe_spec(in_group("exec $LIAR ''"))), Vec::<&str>::new());
+    });
+}
+
+#[test]
+fn a_control_group_holds_what_hides_and_multiplies() {
+    alone("a_control_group_holds_what_hides_and_multiplies", || {
+        let Some(groups) = groups() else { return };
+        let left = || {
+            fs::read_dir(&groups)
+                .unwrap()
+                .flatten()
+                .filter(|e| e.file_name().to_string_lossy().starts_with(&format!("stdiowatch-{}-", std::process::id())))
+                .count()
+        };
+        let sidecar = Sidecar::start();
+        let hides =
+            format!("(env -i setsid /bin/sh -c '/bin/sleep 100 & exec /bin/sleep 100') {QUIET} & exec $LIAR 'before initialize: sleep 100ms'");
+        let report = sidecar.probe_spec(in_group(&hides));
+        assert_eq!(told(&report, "shutdown.left_escaped").len(), 2, "{report:#?}");
+        assert!(told(&report, "shutdown.left_escaped").into_iter().all(|pid| !lives(pid)));
+        // One that makes a group below its own, and goes there.
+        let deeper = format!(
+            "g={}$(sed -n 's/^0:://p' /proc/self/cgroup)/deeper; mkdir $g && (echo 0 >$g/cgroup.procs; exec setsid sleep 100) {QUIET} & exec $LIAR 'before initialize: sleep 100ms'",
+            mount(&groups)
+        );
+        let report = sidecar.probe_spec(in_group(&deeper));
+        assert_eq!(told(&report, "shutdown.left_escaped").len(), 1, "{report:#?}");
+        assert_eq!(left(), 0);
+        let begun = Instant::now();
+        is_over(&sidecar.probe_spec(LaunchSpec { resources: processes(20), ..in_group(&format!("{BOMB}; exec $LIAR hang")) }), "limit.processes");
+        assert!(begun.elapsed() < LONG / 2, "{:?}", begun.elapsed());
+        // What is to live on keeps its group; the next probe removes it when that is dead.
+        let spared = sidecar.probe_spec(LaunchSpec {
+            leftovers: Leftovers::Report,
+            ..in_group(&format!("setsid sleep 100 {QUIET} & exec $LIAR 'before initialize: sleep 100ms'"))
+        });
+        let pids = told(&spared, "shutdown.left_escaped");
+        assert!(pids.len() == 1 && lives(pids[0]) && left() == 1, "{spared:#?}");
+        rustix::process::kill_process(rustix::process::Pid::from_raw(pids[0] as i32).unwrap(), rustix::process::Signal::KILL).unwrap();
+        until("it is dead", || !lives(pids[0]));
+        until("its group is removed", || {
+            sidecar.probe_spec(in_group("exec $LIAR ''"));
+            left() == 0
+        });
+    });
+}
+
+/// Where control groups are mounted, of which `groups` is one.
+fn mount(groups: &Path) -> &'static str {
+    if groups.starts_with("/sys/fs/cgroup/unified") { "/sys/fs/cgroup/unified" } else { "/sys/fs/cgroup" }
+}
+
 // What it leaves.
 
 #[test]

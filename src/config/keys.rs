@@ -182,6 +182,12 @@ const SHARED: &[Key] = &[
         "false",
         "Whether each probe's server gets a directory of its own for temporary files (TMPDIR, TMP, TEMP), which is removed afterwards with all that is in it.",
     ),
+    key(
+        "cgroup",
+        Kind::Bool,
+        "false",
+        "Whether each probe's server gets a control group of its own (version 2), by which all of it is ended at once. Where none can be made it is launched without, and the log says why.",
+    ),
     key("limits", Kind::Keys(&LIMITS), "", "How much is read of a server, and how much it may take."),
 ];
 

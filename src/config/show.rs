@@ -72,6 +72,7 @@ fn show_server(out: &mut String, server: &Configured) {
     }
     line("no_new_privs", spec.no_new_privs.to_string());
     line("private_tmp", spec.private_tmp.to_string());
+    line("cgroup", spec.cgroup.to_string());
     line("limits", limits(watched, spec));
 }
 

@@ -234,7 +234,7 @@ def main():
     binary, liar = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
     wanted = int(sys.argv[3]) if len(sys.argv) > 3 else 3_000
     limit = float(sys.argv[4]) if len(sys.argv) > 4 else 900
-    interval, copies = int(os.environ.get("ENDURANCE_INTERVAL_MS", "1000")), 1
+    interval, copies = int(os.environ.get("ENDURANCE_INTERVAL_MS", "1000")), int(os.environ.get("ENDURANCE_COPIES", "1"))
     check = Checks()
     all_kinds = list(kinds(binary, liar))
     informative = informative_codes(binary)
@@ -279,9 +279,9 @@ def watch(check, sidecar, guard, wanted, limit, folder):
         now, probes = Figures(sidecar, guard), sidecar.probes()
         sidecar.goes_on()
         print(f"      {probes:.0f} probes in {time.monotonic() - began:.0f} s: {now}", flush=True)
-        if warm is not None:
+        # A history grows until it is as long as it gets, which is sixty probes: until then it is not warm.
+        if warm is not None and not mark <= 10_000 < wanted:
             hold(check, sidecar, warm, now, f"{mark} probes")
-        # A history grows until it is as long as it gets: sixty probes.
         if warm is None or mark <= 10_000 < wanted:
             warm = now
 

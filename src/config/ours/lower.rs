@@ -126,6 +126,7 @@ impl<'e> Lowering<'e> {
             user: got.at_path(&["user"]).and_then(Got::text).and_then(|user| user.parse().ok()),
             no_new_privs: got.at_path(&["no_new_privs"]).map_or(got.at_path(&["user"]).is_some(), |got| got.what == What::Bool(true)),
             private_tmp: got.at_path(&["private_tmp"]).is_some_and(|got| got.what == What::Bool(true)),
+            cgroup: got.at_path(&["cgroup"]).is_some_and(|got| got.what == What::Bool(true)),
             resources: Resources {
                 memory: number(got, &["limits", "memory"]),
                 processes: number(got, &["limits", "processes"]),

@@ -114,7 +114,7 @@ const SERVERS: &[(&str, &str)] = &[
     ("timeout: 5s", "4:5: unknown key \"timeout\" in a server; here it is `timeouts: {startup: 30s, request: 10s, total: 180s}`"),
     (
         "frobnicate: 1",
-        "4:5: unknown key \"frobnicate\" in a server; the keys there are command, args, env, env_from_file, env_mode, cwd, stdio, era, interval, timeouts, shutdown, objectives, thresholds, severity, schema, call, leftovers, user, no_new_privs, private_tmp, limits",
+        "4:5: unknown key \"frobnicate\" in a server; the keys there are command, args, env, env_from_file, env_mode, cwd, stdio, era, interval, timeouts, shutdown, objectives, thresholds, severity, schema, call, leftovers, user, no_new_privs, private_tmp, cgroup, limits",
     ),
     ("command: y", "4:5: \"command\" stands here a second time; the first is at 3:5"),
     ("args: a b", "4:11: `args` is a text; write a list, here [\"a\", \"b\"]"),

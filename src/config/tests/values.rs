@@ -47,6 +47,7 @@ servers:
     user: nobody:65534
     no_new_privs: false
     private_tmp: true
+    cgroup: true
     limits: {line: 1MiB, output: 2097152, pages: 7, memory: 1GiB, processes: 9, open_files: 256, cpu: 10s, file_size: 8MiB}
   plain: {command: x}
 "#;
@@ -64,7 +65,7 @@ fn every_key_becomes_what_it_means() {
     assert_eq!((spec.env_mode, spec.stdio, spec.leftovers), (EnvMode::Inherit, StdioKind::Socketpair, Leftovers::Report));
     assert_eq!(spec.cwd, Some(PathBuf::from("/etc/stdiowatch/../srv")));
     assert_eq!((spec.resources.memory, spec.resources.processes, spec.resources.open_files), (Some(1 << 30), Some(9), Some(256)));
-    assert!(spec.private_tmp);
+    assert!(spec.private_tmp && spec.cgroup);
     assert_eq!((spec.user.as_ref().map(ToString::to_string).as_deref(), spec.no_new_privs), (Some("nobody:65534"), false));
     assert!(server("user: \"7:8\"").unwrap().spec.no_new_privs && !server("").unwrap().spec.no_new_privs);
     assert_eq!((spec.resources.cpu, spec.resources.file_size), (Some(Duration::from_secs(10)), Some(8 << 20)));

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread::ThreadId;
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use rustix::io::Errno;
 
 use super::binaries::Binaries;
 use super::browser::Calls;
+use super::cgroup::{Group, Groups};
 use super::child::Child;
 use super::confine::{confine, dump_no_core};
 use super::container::Container;
@@ -51,6 +52,8 @@ pub struct Launcher {
     own: PathBuf,
     /// Without it calls for a browser are not noticed, and open nothing all the same.
     calls: Option<Arc<Calls>>,
+    /// Where control groups can be made, if they can; looked for when one is wanted.
+    groups: OnceLock<Option<Groups>>,
 }
 
 impl Launcher {
@@ -69,7 +72,8 @@ impl Launcher {
         let family = Arc::new(Family::new()?);
         let calls = Calls::new(family.id()).ok().map(Arc::new);
         let own = guard.program().to_owned();
-        let launcher = Launcher { family, guard: Guard::new(guard), home: Home::new(), binaries: Binaries::default(), own, calls };
+        let launcher =
+            Launcher { family, guard: Guard::new(guard), home: Home::new(), binaries: Binaries::default(), own, calls, groups: OnceLock::new() };
         let _ = launcher.guard_running();
         Ok(launcher)
     }
@@ -106,7 +110,8 @@ impl Launcher {
         let mark = self.family.next_mark(spec.leftovers);
         let container = Container::of(&spec.command, &spec.args, &mark.text);
         let labelled = container.as_ref().map(|container| container.labelled(&spec.args));
-        let shim = Shim::of(spec).map_err(|error| LaunchError::Failed { error })?;
+        let group = spec.cgroup.then(|| self.group(&mark.text)).flatten();
+        let shim = Shim::of(spec, group.as_ref().map(Group::entrance)).map_err(|error| LaunchError::Failed { error })?;
         let (mut command, told) = match &shim {
             Some(shim) => {
                 shim.command(&self.own, &spec.command, &program).map(|(command, told)| (command, Some(told))).map_err(resolve::resources)?
@@ -139,14 +144,24 @@ impl Launcher {
         if shim.is_none() {
             confine(Some(leader.pid()), &spec.resources);
         }
-        let tree = Tree::new(Arc::clone(&self.family), leader, slot, mark);
+        let tree = Tree::new(Arc::clone(&self.family), leader, slot, mark, group);
         // Dropped, the tree is cleared away.
         told.map_or(Ok(()), Told::wait).map_err(|obstacle| match obstacle {
             Obstacle::Execute(errno) => place.explain(errno, &spec.command, &program),
             Obstacle::Become(errno) => resolve::not_allowed(errno, spec),
         })?;
+        tree.expect_in_group();
         Child::new(stdio.ours, spec.stdio, tree, container, self.calls.clone(), tmp)
             .map_err(|error| resolve::resources(Errno::from_io_error(&error).unwrap_or(Errno::NOMEM)))
+    }
+
+    /// A control group for a tree, where there can be one; where not, that is said once.
+    fn group(&self, mark: &str) -> Option<Group> {
+        let groups = self.groups.get_or_init(|| {
+            Groups::find().inspect_err(|why| tracing::warn!("no control groups for servers, which are launched without: {why}")).ok()
+        });
+        let name = Digest::of(mark.as_bytes()).to_string();
+        groups.as_ref()?.make(&name[..24]).inspect_err(|error| tracing::warn!("no control group could be made for a server: {error}")).ok()
     }
 
     /// A directory for a tree's temporary files. Its name tells nothing of the mark, which is a secret.

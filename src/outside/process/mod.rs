@@ -14,6 +14,7 @@
 //! confine      what the server may take
 //! account      as whom it runs, if not as us
 //! private_tmp  a directory of its own for temporary files
+//! cgroup       a control group of its own, where one can be made
 //! shim         what has to happen in its process before it runs: `stdiowatch shim`
 //! leader       the launched process itself: waited for, signalled, reaped; never left a zombie
 //! family       all that this sidecar has launched: whose is a process that turns up?
@@ -37,6 +38,7 @@
 mod account;
 mod binaries;
 mod browser;
+mod cgroup;
 mod child;
 mod confine;
 mod container;

@@ -1,4 +1,4 @@
-//! What has to happen in the launched process before its program runs: another user, no new privileges.
+//! What has to happen in the launched process before its program runs: another user, no new privileges, a control group.
 //!
 //! Std's hooks for that make it fork. So this program is launched in the server's place, becomes what the server
 //! is to be, and executes that: the same process, so its pid, its group and its streams are the server's from
@@ -13,7 +13,7 @@ use std::io::{Read as _, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
@@ -39,6 +39,8 @@ const NONE: &str = "-";
 pub(super) struct Shim {
     account: Option<Account>,
     no_new_privs: bool,
+    /// Where it enters a control group.
+    entrance: Option<PathBuf>,
     resources: Resources,
 }
 
@@ -52,12 +54,12 @@ pub(super) enum Obstacle {
 }
 
 impl Shim {
-    /// What `spec` takes it for; `None` where it takes none.
+    /// What `spec`, and a control group with this `entrance`, take it for; `None` where they take none.
     ///
     /// # Errors
     ///
     /// In words: there is no such user, or we may not end what runs as it.
-    pub(super) fn of(spec: &LaunchSpec) -> Result<Option<Shim>, String> {
+    pub(super) fn of(spec: &LaunchSpec, entrance: Option<PathBuf>) -> Result<Option<Shim>, String> {
         let account = spec.user.as_ref().map(|user| user.look_up()).transpose()?;
         let ours = |account: &Account| (account.uid, account.gid) == (Uid::effective().as_raw(), Gid::effective().as_raw());
         let account = account.filter(|account| !ours(account));
@@ -67,8 +69,8 @@ impl Shim {
                     .to_owned(),
             );
         }
-        let wanted = account.is_some() || spec.no_new_privs;
-        Ok(wanted.then_some(Shim { account, no_new_privs: spec.no_new_privs, resources: spec.resources }))
+        let wanted = account.is_some() || spec.no_new_privs || entrance.is_some();
+        Ok(wanted.then_some(Shim { account, no_new_privs: spec.no_new_privs, entrance, resources: spec.resources }))
     }
 
     /// The user and the group that it becomes.
@@ -89,6 +91,7 @@ impl Shim {
         command.arg(if self.no_new_privs { "1" } else { "0" });
         let Resources { open_files, file_size, cpu, .. } = self.resources;
         command.args([number(open_files), number(file_size), number(cpu.map(|time| time.as_secs()))]);
+        command.arg(self.entrance.as_deref().unwrap_or(Path::new(NONE)));
         command.arg(program).arg(name);
         Ok((command, Told { read, write }))
     }
@@ -158,13 +161,14 @@ struct Task {
     account: Option<Account>,
     no_new_privs: bool,
     resources: Resources,
+    entrance: Option<PathBuf>,
     program: CString,
     args: Vec<CString>,
 }
 
 impl Task {
     fn read(args: &[OsString]) -> Option<Task> {
-        let [account, no_new_privs, open_files, file_size, cpu, program, args @ ..] = args else { return None };
+        let [account, no_new_privs, open_files, file_size, cpu, entrance, program, args @ ..] = args else { return None };
         let number = |word: &OsString| word.to_str()?.parse::<u64>().ok();
         let text = |word: &OsString| CString::new(word.clone().into_vec()).ok();
         let account = match account.to_str()? {
@@ -180,14 +184,19 @@ impl Task {
                 cpu: number(cpu).map(Duration::from_secs),
                 ..Resources::default()
             },
+            entrance: (entrance != NONE).then(|| entrance.into()),
             program: text(program)?,
             args: args.iter().map(text).collect::<Option<_>>()?,
         })
     }
 
     fn set_up(&self) -> nix::Result<()> {
-        // As another user it could not be limited from outside any more.
+        // As another user it could not be limited from outside any more, nor go in.
         confine(None, &self.resources);
+        if let Some(entrance) = &self.entrance {
+            // 0 is who writes it (cgroups(7)). Kept out, it is launched all the same, and the launcher notices.
+            let _ = std::fs::write(entrance, "0");
+        }
         if let Some(Account { uid, gid, groups }) = &self.account {
             let (uid, gid) = (Uid::from_raw(*uid), Gid::from_raw(*gid));
             let groups: Vec<Gid> = groups.iter().copied().map(Gid::from_raw).collect();
@@ -243,13 +252,14 @@ mod tests {
     fn a_task_is_read_as_it_was_given() {
         let account = Account { uid: 7, gid: 8, groups: vec![8, 9] };
         let resources = Resources { open_files: Some(99), cpu: Some(Duration::from_secs(3)), ..Resources::default() };
-        let shim = Shim { account: Some(account.clone()), no_new_privs: true, resources };
+        let entrance = Some(PathBuf::from("/cg/procs"));
+        let shim = Shim { account: Some(account.clone()), no_new_privs: true, entrance: entrance.clone(), resources };
         let (mut command, told) = shim.command(Path::new("/own"), "name", Path::new("/bin/x")).unwrap();
         command.arg("-a");
         let args: Vec<OsString> = command.get_args().map(Into::into).collect();
         assert_eq!((args[0].to_str(), args[1].to_str()), (Some(SUBCOMMAND), Some(told.write.as_raw_fd().to_string().as_str())));
         let task = Task::read(&args[2..]).unwrap();
-        assert_eq!((task.account, task.no_new_privs, task.resources), (Some(account), true, resources));
+        assert_eq!((task.account, task.no_new_privs, task.resources, task.entrance), (Some(account), true, resources, entrance));
         assert_eq!((task.program.to_str(), task.args.len(), task.args[1].to_str()), (Ok("/bin/x"), 2, Ok("-a")));
         assert!(Task::read(&args[3..]).is_none() && Task::read(&[]).is_none());
     }

@@ -55,6 +55,8 @@ pub struct LaunchSpec {
     pub no_new_privs: bool,
     /// Whether it gets a directory of its own for temporary files, which is removed after the probe.
     pub private_tmp: bool,
+    /// Whether it gets a control group of its own, where one can be made.
+    pub cgroup: bool,
 }
 
 /// What becomes of descendants that outlive a server.

@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 use rustix::process::{PidfdFlags, Signal as Number};
 use tokio::time::{sleep, timeout};
 
+use super::cgroup::Group;
 use super::family::{self, Family, Mark, Owner, Slot};
 use super::leader::{Leader, Signal};
 use super::proc_fs::{self, Stat};
@@ -57,6 +58,8 @@ pub(super) struct Tree {
     cpu: Duration,
     seen: Mutex<Seen>,
     lingers: bool,
+    /// What it was launched in, if it has one of its own.
+    group: Option<Group>,
 }
 
 /// What was seen of the tree.
@@ -68,10 +71,17 @@ struct Seen {
 }
 
 impl Tree {
-    /// `slot` is where it was enrolled.
-    pub(super) fn new(family: Arc<Family>, leader: Leader, slot: Slot, mark: Mark) -> Tree {
+    /// `slot` is where it was enrolled, `group` what it was launched in.
+    pub(super) fn new(family: Arc<Family>, leader: Leader, slot: Slot, mark: Mark, group: Option<Group>) -> Tree {
         family.set_leader(&slot, leader.id());
-        Tree { family, leader, slot: Some(slot), mark, cpu: Duration::ZERO, seen: Mutex::default(), lingers: false }
+        Tree { family, leader, slot: Some(slot), mark, cpu: Duration::ZERO, seen: Mutex::default(), lingers: false, group }
+    }
+
+    /// Says so if the leader, which is executed by now, is not in the group that it was to enter.
+    pub(super) fn expect_in_group(&self) {
+        if self.group.as_ref().is_some_and(|group| !group.members().contains(&self.leader.id())) && self.leader.seen_dead().is_none() {
+            tracing::warn!("a server could not enter its control group, and runs without");
+        }
     }
 
     /// What is left is given much longer to end by itself.
@@ -273,6 +283,9 @@ impl Tree {
         let only = self.family.has_only(self.leader.id());
         let all: Vec<u32> = self.family.adopted().into_iter().filter(|pid| !others.contains(pid)).collect();
         let _ = self.leader.signal_group(Signal::Kill);
+        if let Some(group) = &self.group {
+            group.kill();
+        }
         // They are children of ours, so each number is its own until it is reaped.
         for pid in &all {
             send(*pid, if only { Number::KILL } else { Number::STOP });
@@ -338,6 +351,12 @@ impl Tree {
                 self.bury(&stat);
             } else if self.owns(&stat) {
                 self.walk(stat, &mut living, MOST);
+            }
+        }
+        // Some may have a parent that is not ours.
+        for pid in self.group.iter().flat_map(Group::members) {
+            if pid != self.leader.id() && !living.iter().any(|stat| stat.pid == pid) {
+                living.extend(proc_fs::stat(pid).filter(|stat| !stat.dead));
             }
         }
         let members = living.iter().map(|stat| (stat.pid, stat.started));
@@ -415,6 +434,9 @@ impl Drop for Tree {
     fn drop(&mut self) {
         if self.slot.is_none() {
             return;
+        }
+        if let Some(group) = self.group.as_ref().filter(|_| !self.mark.spares) {
+            group.kill();
         }
         let _ = if self.mark.spares { self.leader.signal_alone(Signal::Kill) } else { self.leader.signal_group(Signal::Kill) };
         for _ in 0..50 {

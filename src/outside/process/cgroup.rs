@@ -1,0 +1,146 @@
+//! A control group of a launch's own (cgroups, version 2), where we may make one.
+//!
+//! What is in it stays in it, whatever it does to its environment, its session and its parents, and all of it is killed at
+//! once (`cgroup.kill`, Linux 5.14), faster than anything can multiply. It is below our own group, so what bounds that
+//! bounds servers too. The server enters it before its program runs: the [shim](super::shim) does that.
+//!
+//! Mostly we may not: a container's groups are mounted read-only, and a service's are the manager's unless it delegates
+//! them (`Delegate=yes`). Then servers are launched as ever, and it is said why.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What their names begin with; the pid of who made them follows.
+const PREFIX: &str = "stdiowatch-";
+
+/// Where groups can be made: the one that we are in.
+#[derive(Debug)]
+pub(super) struct Groups(PathBuf);
+
+/// The group of one launch. Dropped, it is removed, unless something in it is to live on.
+#[derive(Debug)]
+pub(super) struct Group(PathBuf);
+
+impl Groups {
+    /// Ours, if groups can be made in it.
+    ///
+    /// # Errors
+    ///
+    /// Why they cannot.
+    pub(super) fn find() -> Result<Groups, String> {
+        let read = |path: &str| fs::read_to_string(path).map_err(|error| format!("{path} cannot be read: {error}"));
+        let own = place(&read("/proc/self/cgroup")?, &read("/proc/self/mountinfo")?)?;
+        let groups = Groups(own);
+        // To know is to try.
+        let trial = groups.make("trial").map_err(|error| format!("none can be made in {}: {error}", groups.0.display()))?;
+        if !trial.0.join("cgroup.kill").exists() {
+            return Err("the kernel has no cgroup.kill, which came with Linux 5.14".to_owned());
+        }
+        Ok(groups)
+    }
+
+    /// Makes a group with `name` in its name, and removes those that nothing is in any more.
+    pub(super) fn make(&self, name: &str) -> io::Result<Group> {
+        self.tidy();
+        let group = Group(self.0.join(format!("{PREFIX}{}-{name}", std::process::id())));
+        fs::create_dir(&group.0)?;
+        Ok(group)
+    }
+
+    /// Removes what was left: by us, where something lived on in it, and by others that were killed. The kernel keeps those
+    /// in which something is.
+    fn tidy(&self) {
+        let Ok(entries) = fs::read_dir(&self.0) else { return };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let maker = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split('-').next()?.parse::<u32>().ok());
+            let is_in_use = |pid: u32| pid != std::process::id() && Path::new(&format!("/proc/{pid}")).exists();
+            if maker.is_some_and(|pid| !is_in_use(pid)) {
+                let _ = fs::remove_dir(entry.path());
+            }
+        }
+    }
+}
+
+impl Group {
+    /// Where the number of who enters it is to be written.
+    pub(super) fn entrance(&self) -> PathBuf {
+        self.0.join("cgroup.procs")
+    }
+
+    /// The processes in it; those in groups that they made below it are not.
+    pub(super) fn members(&self) -> Vec<u32> {
+        fs::read_to_string(self.entrance()).map(|text| text.lines().filter_map(|line| line.parse().ok()).collect()).unwrap_or_default()
+    }
+
+    /// Kills all that is in it, and below it.
+    pub(super) fn kill(&self) {
+        let _ = fs::write(self.0.join("cgroup.kill"), "1");
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        remove(&self.0);
+    }
+}
+
+/// Removes a group, and first those that a server made in it.
+fn remove(group: &Path) {
+    if fs::remove_dir(group).is_ok() {
+        return;
+    }
+    let mut all = vec![group.to_owned()];
+    let mut at = 0;
+    while let Some(dir) = all.get(at).cloned() {
+        let inner = fs::read_dir(dir).into_iter().flatten().flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        all.extend(inner.map(|entry| entry.path()));
+        at += 1;
+    }
+    for dir in all.iter().rev() {
+        let _ = fs::remove_dir(dir);
+    }
+}
+
+/// Where our group lies, by `/proc/self/cgroup` and `/proc/self/mountinfo` (cgroups(7), proc_pid_mountinfo(5)).
+fn place(own: &str, mounts: &str) -> Result<PathBuf, String> {
+    let own = own.lines().find_map(|line| line.strip_prefix("0::")).ok_or("this host has no cgroups of version 2")?;
+    let mut refused = "cgroups of version 2 are not mounted".to_owned();
+    for line in mounts.lines() {
+        let Some((before, after)) = line.split_once(" - ") else { continue };
+        let fields: Vec<&str> = before.split(' ').collect();
+        let ([_, _, _, root, point, options, ..], true) = (fields.as_slice(), after.starts_with("cgroup2 ")) else { continue };
+        // A mount that begins elsewhere shows ours only if it lies below.
+        let below = if *root == "/" { Some(own) } else { own.strip_prefix(root).filter(|rest| rest.is_empty() || rest.starts_with('/')) };
+        let Some(below) = below else { continue };
+        if options.split(',').any(|option| option == "ro") {
+            refused = format!("{point} is mounted read-only");
+            continue;
+        }
+        return Ok(Path::new(point).join(below.trim_start_matches('/')));
+    }
+    Err(refused)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOUNT: &str = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw\n";
+
+    #[test]
+    fn our_own_group_is_found_where_it_is_mounted() {
+        let found = |own: &str, mounts: &str| place(own, mounts).map(|path| path.to_string_lossy().into_owned());
+        assert_eq!(found("0::/a.slice/b.service\n", MOUNT), Ok("/sys/fs/cgroup/a.slice/b.service".to_owned()));
+        let hybrid =
+            format!("29 23 0:25 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n{}", MOUNT.replace("/sys/fs/cgroup ", "/sys/fs/cgroup/unified "));
+        assert_eq!(found("1:cpu:/x\n0::/\n", &hybrid), Ok("/sys/fs/cgroup/unified".into()));
+        let bound = MOUNT.replace(" / ", " /a.slice ");
+        assert_eq!(found("0::/a.slice/b\n", &bound), Ok("/sys/fs/cgroup/b".into()));
+        assert_eq!(found("0::/a.slices\n", &bound).unwrap_err(), "cgroups of version 2 are not mounted");
+        assert_eq!(found("0::/\n", &MOUNT.replace("rw,nosuid", "nosuid,ro")).unwrap_err(), "/sys/fs/cgroup is mounted read-only");
+        assert_eq!(found("1:cpu:/\n", MOUNT).unwrap_err(), "this host has no cgroups of version 2");
+        assert!(found("0::/", "").is_err() && found("", "").is_err());
+    }
+}
