@@ -75,8 +75,14 @@ impl Sidecar {
     }
 
     fn probe_spec(&self, spec: LaunchSpec) -> Report {
-        let mut server = Watched::new(ServerName::new("s").unwrap(), spec, Duration::from_secs(60));
+        self.runtime.block_on(self.probing("s", spec, Duration::from_secs(10)))
+    }
+
+    /// A probe in which each answer may take `request`.
+    async fn probing(&self, name: &str, spec: LaunchSpec, request: Duration) -> Report {
+        let mut server = Watched::new(ServerName::new(name).unwrap(), spec, Duration::from_secs(60));
         server.times.startup = Duration::from_secs(10);
+        server.times.request = request;
         server.times.eof_grace = Duration::from_millis(500);
         server.times.term_grace = Duration::from_millis(500);
         let job = Job {
@@ -89,7 +95,7 @@ impl Sidecar {
             coexists: false,
             onlooker: Onlooker::default(),
         };
-        self.runtime.block_on(self.launchpad.probe(job)).unwrap().report
+        self.launchpad.probe(job).await.unwrap().report
     }
 
     fn limited(&self, script: &str, resources: Resources) -> Report {
@@ -572,6 +578,37 @@ fn a_private_directory_that_a_killed_sidecar_left_is_removed_by_the_next() {
         assert!(Path::new(&left).exists());
         next();
         assert!(!Path::new(&left).exists());
+    });
+}
+
+// What we hold of what it writes.
+
+#[test]
+fn a_server_that_finds_no_room_waits_and_is_not_blamed() {
+    alone("a_server_that_finds_no_room_waits_and_is_not_blamed", || {
+        let note = std::env::temp_dir().join(format!("stdiowatch-room-{}", std::process::id()));
+        let sidecar = Sidecar::start();
+        let script = |script: &str| LaunchSpec { command: liar(), args: vec![script.to_owned()], ..LaunchSpec::default() };
+        // A line of six megabytes that does not end; all but what is in the pipe is read when the note is there.
+        let hog = script(&format!("on tools/list: write $repeat(6000000,x)\non tools/list: spawn touch {}\non tools/list: hang", note.display()));
+        let large = script(r#"on tools/list: result {"tools":[{"name":"a","description":"$repeat(5000000,x)","inputSchema":{"type":"object"}}]}"#);
+        let small = script("");
+        let (first, second, third) = sidecar.runtime.block_on(async {
+            let others = async {
+                while !note.exists() {
+                    tokio::time::sleep(Duration::from_millis(2)).await;
+                }
+                tokio::join!(sidecar.probing("large", large.clone(), Duration::from_secs(2)), sidecar.probing("small", small, Duration::from_secs(2)))
+            };
+            let (first, (second, third)) = tokio::join!(sidecar.probing("hog", hog, Duration::from_secs(8)), others);
+            (first, second, third)
+        });
+        fs::remove_file(note).unwrap();
+        assert_eq!((first.verdict, first.reason), (Verdict::Fail, Some(Reason::Timeout)), "{first:#?}");
+        assert_eq!((second.verdict, codes(&second).contains(&"probe.host_busy")), (Verdict::Unknown, true), "{second:#?}");
+        assert_eq!(third.verdict, Verdict::Pass, "a little is free: {third:#?}");
+        let again = sidecar.runtime.block_on(sidecar.probing("large", large, Duration::from_secs(10)));
+        assert_eq!((again.verdict, codes(&again)), (Verdict::Pass, vec![]), "{again:#?}");
     });
 }
 
