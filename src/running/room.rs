@@ -7,7 +7,7 @@
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Who holds more than so many bytes needs one of so many places, and those above.
-const STEPS: [(usize, usize); 4] = [(64 << 10, 24), (256 << 10, 6), (1 << 20, 2), (4 << 20, 1)];
+const STEPS: [(usize, usize); 4] = [(64 << 10, 48), (256 << 10, 8), (1 << 20, 2), (4 << 20, 1)];
 
 /// The places, shared by all probes of the process.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ mod tests {
         let room = Room::new();
         let mut all: Vec<_> = (0..100).map(|_| room.places()).collect();
         assert!(all.iter_mut().all(|places| places.suffice(64 << 10)));
-        for (held, how_many) in [(65 << 10, 24), (1 << 20, 6), (3 << 20, 2), (16 << 20, 1)] {
+        for (held, how_many) in [(65 << 10, 48), (1 << 20, 8), (3 << 20, 2), (16 << 20, 1)] {
             assert_eq!(all.iter_mut().filter_map(|places| places.suffice(held).then_some(())).count(), how_many, "{held}");
             assert!(all.iter_mut().all(|places| places.suffice(0)));
         }
