@@ -263,12 +263,13 @@ struct Serve {
 }
 
 impl Serve {
-    fn start(options: &[&str], command: &[&str]) -> Serve {
+    fn start(options: &[&str], server: &Server) -> Serve {
         let mut child = Command::new(PROGRAM)
-            .args(["serve", "--listen", "127.0.0.1:0", "--interval", "1s", "--name", "s"])
+            .args(["serve", "--listen", "127.0.0.1:0", "--interval", "1s", "--name", "s", "--state-dir"])
+            .arg(server.path("state"))
             .args(options)
             .arg("--")
-            .args(command)
+            .args(server.command())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -326,7 +327,7 @@ const HELD: &str = "stdiowatch_probing_held{server=\"s\"}";
 fn serve_probes_a_server_that_did_harm_no_more_until_it_is_resumed() {
     let server = Server::new(TAKE_OVER);
     let mut live = server.live();
-    let serve = Serve::start(&["--enable-actions"], &server.command());
+    let serve = Serve::start(&["--enable-actions"], &server);
     until("the harm is seen", || serve.metric(HELD) == 1.0);
     assert!(!live.lives());
     let launches = server.launches();
@@ -351,10 +352,67 @@ fn serve_probes_a_server_that_did_harm_no_more_until_it_is_resumed() {
     assert_eq!(log.lines().filter(|line| line.contains("WARN") && line.contains("POST /-/resume/s")).count(), 1, "{log}");
 }
 
+/// Nobody asked for a restart, and whoever was harmed lives again: a probe would do it again.
+#[test]
+fn a_restart_resumes_nothing_and_a_person_without_actions_can() {
+    let server = Server::new(TAKE_OVER);
+    let live = server.live();
+    let serve = Serve::start(&[], &server);
+    until("the harm is seen", || serve.metric(HELD) == 1.0);
+    drop(live);
+    let mut second = server.live();
+    let launches = server.launches();
+    assert!(serve.stop().contains("probing is held, after a restart too"));
+    let restart = |held: bool, options: &[&str]| {
+        let serve = Serve::start(options, &server);
+        if held {
+            until("points are passed over", || serve.metric(SKIPPED) >= 2.0);
+            until("there is no round to wait for", || serve.ask("GET", "/readyz", "").0 == 200);
+            let (status, body) = serve.ask("GET", "/health", "");
+            assert!(status == 503 && body.contains("peer.harmed") && body.contains("resumes"), "{body}");
+            assert_eq!((serve.metric(HELD), serve.word()), (1.0, "unknown".to_owned()));
+            let (_, page) = serve.ask("GET", "/servers/s", "");
+            assert!(page.contains("probing is held until a person resumes it"), "{page}");
+        } else {
+            until("it is probed", || serve.metric("stdiowatch_probes_total{server=\"s\"}") >= 1.0);
+            assert_eq!(serve.metric(HELD), 0.0);
+        }
+        serve.stop()
+    };
+    for _ in 0..2 {
+        let log = restart(true, &[]);
+        assert_eq!(log.lines().filter(|line| line.contains("WARN") && line.contains("Resuming after harm")).count(), 1, "{log}");
+        assert!(log.contains("died while the probe's copy ran"), "{log}");
+    }
+    assert!(server.launches() == launches && second.lives());
+    drop(second);
+    // Either way says that somebody knows.
+    restart(false, &["--severity", "peer.harmed=warn"]);
+    assert!(server.launches() > launches);
+    restart(false, &[]);
+}
+
+#[test]
+fn a_hold_ends_with_the_file_that_it_is_kept_in() {
+    let server = Server::new(TAKE_OVER);
+    let live = server.live();
+    let serve = Serve::start(&[], &server);
+    until("the harm is seen", || serve.metric(HELD) == 1.0);
+    serve.stop();
+    drop(live);
+    let kept = fs::read_dir(server.path("state")).unwrap().map(|entry| entry.unwrap().path());
+    let kept: Vec<PathBuf> = kept.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("history-s-")).collect();
+    assert_eq!(kept.len(), 1);
+    fs::remove_file(&kept[0]).unwrap();
+    let serve = Serve::start(&[], &server);
+    until("it is probed", || serve.word() == "up");
+    serve.stop();
+}
+
 #[test]
 fn nothing_is_resumed_where_actions_are_off() {
     let server = Server::new(TAKE_OVER);
-    let serve = Serve::start(&[], &server.command());
+    let serve = Serve::start(&[], &server);
     let (status, why) = serve.ask("POST", "/-/resume/s", "");
     assert_eq!(status, 403);
     assert!(why.contains("--enable-actions"), "{why}");
@@ -365,7 +423,7 @@ fn nothing_is_resumed_where_actions_are_off() {
 fn a_server_of_which_two_can_live_is_judged_as_any_other() {
     let server = Server::new("echo launched >>launches\nif [ -e broken ]; then exit 1; fi\n");
     let live = server.live();
-    let serve = Serve::start(&[], &server.command());
+    let serve = Serve::start(&[], &server);
     until("it is well beside the live copy", || serve.word() == "up");
     fs::write(server.path("broken"), "").unwrap();
     until("it is down", || serve.word() == "down");

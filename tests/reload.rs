@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use common::*;
-use stdiowatch::judge::Verdict;
+use stdiowatch::judge::{Severity, Verdict};
 use stdiowatch::ledger::{Health, Held, ServerState, Skip, Snapshot, Unwatched};
 use stdiowatch::outside::clock;
 use stdiowatch::outside::process::{GuardCommand, LaunchSpec};
@@ -370,6 +370,26 @@ fn a_server_that_is_held_stays_so_whoever_asks_and_whatever_is_reloaded() {
         assert_eq!((running.probes("mine"), running.health("mine")), (probes, Health::Known(Verdict::Unknown)));
         running.hub.resume(&name, clock::now());
         until("it is probed again", || (running.probes("mine") > probes).then_some(())).await;
+        running.end().await;
+    });
+}
+
+#[test]
+fn who_says_that_harm_is_not_to_hold_a_server_resumes_it() {
+    block_on(async {
+        let running = Running::start();
+        running.fleet.replace(vec![sample("mine", "sound", 1)]);
+        until("a probe", || (running.probes("mine") > 0).then_some(())).await;
+        let hold = |state: &mut ServerState| state.held = Some(Held { since: clock::now(), why: "a test".to_owned() });
+        running.hub.update_server(&ServerName::new("mine").unwrap(), hold);
+        let skipped = || running.state("mine").skipped.get(&Skip::PeerHarmed).copied().unwrap_or_default();
+        until("a point is passed over", || (skipped() > 0).then_some(())).await;
+        let (probes, sample) = (running.probes("mine"), sample("mine", "sound", 1));
+        let mut rules = (*sample.rules).clone();
+        rules.severity.insert("peer.harmed".to_owned(), Severity::Warn);
+        running.fleet.replace(vec![Watched { rules: Arc::new(rules), ..sample }]);
+        until("it is probed again", || (running.probes("mine") > probes).then_some(())).await;
+        assert_eq!(running.state("mine").held, None);
         running.end().await;
     });
 }

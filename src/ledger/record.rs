@@ -1,15 +1,19 @@
 //! What of a server's state is kept over restarts beside the schema: what its probes came to, and since
-//! when it counts as what it does. Never a present verdict: that takes a probe.
+//! when it counts as what it does; and that it is held, which no restart is to end. Never a present verdict: that
+//! takes a probe.
 
 use serde::{Deserialize, Serialize};
 
 use super::history::{Entry, History};
-use super::state::ServerState;
+use super::state::{Held, ServerState};
 use crate::judge::{Reason, Verdict, check};
-use crate::words::{Moment, ServerName};
+use crate::words::{Moment, ServerName, printable};
 
 /// The form that is written, and the only one that is read.
 const FORMAT: u32 = 1;
+
+/// The longest reason for a hold, in characters.
+const MAX_WHY: usize = 300;
 
 /// What is kept of one server.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +28,8 @@ pub struct Record {
     pub last_success: Option<Moment>,
     /// When a listing was last another one than the one before.
     pub schema_changed: Option<Moment>,
+    /// It is not probed until a person resumes it.
+    pub held: Option<Held>,
     /// What its probes came to.
     pub history: History,
 }
@@ -53,8 +59,17 @@ struct Written {
     since: Option<i64>,
     last_success: Option<i64>,
     schema_changed: Option<i64>,
+    /// Missing in what earlier versions wrote, which pass over it in what we write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    held: Option<WrittenHeld>,
     troubles: Vec<WrittenEntry>,
     recent: Vec<WrittenEntry>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct WrittenHeld {
+    since: i64,
+    why: String,
 }
 
 /// Moments are milliseconds since the Unix epoch: what the other clock said means nothing after a restart.
@@ -85,6 +100,7 @@ impl Record {
             since: if state.standing.is_some() { state.since } else { before.and_then(|b| b.since) },
             last_success: state.succeeded(),
             schema_changed: state.schema.changed,
+            held: state.held.clone(),
             history: state.history.clone(),
         }
     }
@@ -100,6 +116,7 @@ impl Record {
             since: ms(self.since),
             last_success: ms(self.last_success),
             schema_changed: ms(self.schema_changed),
+            held: self.held.as_ref().map(|held| WrittenHeld { since: held.since.unix_ms, why: held.why.clone() }),
             troubles: self.history.troubles().map(|entry| write(&entry)).collect(),
             recent: self.history.recent().map(|entry| write(&entry)).collect(),
         };
@@ -133,6 +150,7 @@ impl Record {
             since: moment(written.since),
             last_success: moment(written.last_success),
             schema_changed: moment(written.schema_changed),
+            held: written.held.map(|held| Held { since: past(held.since, now.unix_ms), why: printable(&held.why, MAX_WHY) }),
             history: History::kept(&troubles, &recent),
         })
     }
@@ -197,6 +215,7 @@ mod tests {
             since: at(7),
             last_success: at(8),
             schema_changed: None,
+            held: None,
             history: History::kept(&[entry(3, Verdict::Fail)], &recent),
         }
     }
@@ -209,6 +228,20 @@ mod tests {
     fn what_was_written_is_read() {
         let kept = record(&[10, 20, 20, 30]);
         assert_eq!(read(&kept.to_text()).unwrap(), kept);
+    }
+
+    #[test]
+    fn a_hold_is_kept_and_what_earlier_versions_wrote_has_none() {
+        let since = Moment { up: std::time::Duration::ZERO, unix_ms: 9 };
+        let kept = Record { held: Some(Held { since, why: "pid 7 died".to_owned() }), ..record(&[10]) };
+        let text = kept.to_text();
+        assert_eq!(read(&text).unwrap(), kept);
+        assert!(!record(&[10]).to_text().contains("held"), "as an earlier version writes it");
+        assert_eq!(read(&text.replace("\"since\":9,", "\"since\":2000000,")).unwrap().held.unwrap().since.unix_ms, 1_000_000);
+        let hostile = text.replace("pid 7 died", &"\\u001b[2J".repeat(200));
+        let why = read(&hostile).unwrap().held.unwrap().why;
+        assert!(!why.contains('\x1b') && why.chars().count() <= MAX_WHY + 1, "{why}");
+        assert!(read(&text.replace("\"why\":\"pid 7 died\"", "\"why\":7")).is_err(), "half a hold is none");
     }
 
     #[test]

@@ -260,16 +260,18 @@ impl ServerState {
     #[must_use]
     pub fn health(&self, now: Moment) -> Health {
         match self.standing {
-            // No probe is due, so none can be overdue.
-            Some(_) if self.held.is_some() => Health::Known(Verdict::Unknown),
+            // No probe is due, so none can be overdue; nor is one to come, if an earlier process held it.
+            _ if self.held.is_some() => Health::Known(Verdict::Unknown),
             None => Health::NotProbed,
             Some(was) if now.up >= self.expires => Health::Stale { was },
             Some(verdict) => Health::Known(verdict),
         }
     }
 
-    /// Takes up what an earlier process has kept. Nothing is known of the server by that: it takes a probe.
+    /// Takes up what an earlier process has kept. Nothing is known of the server by that: it takes a probe. One
+    /// that was held is.
     pub fn restore(&mut self, record: Record) {
+        self.held.clone_from(&record.held);
         self.history = record.history.clone();
         self.schema.changed = record.schema_changed;
         self.before = Some(Box::new(record));
@@ -384,6 +386,12 @@ impl ServerState {
         self.cold_starts = 0;
         self.era = None;
         self.coexists = false;
+    }
+
+    /// What it comes to is known, or is not to be found out: a round is not waiting for it.
+    #[must_use]
+    pub const fn is_settled(&self) -> bool {
+        self.last.is_some() || self.held.is_some()
     }
 
     /// A person wants it probed again. Returns whether it was not.

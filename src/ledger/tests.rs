@@ -229,6 +229,21 @@ fn another_way_to_launch_makes_a_server_new_and_not_innocent() {
 }
 
 #[test]
+fn what_an_earlier_process_held_is_held_and_known_to_be() {
+    let mut before = state(1, 1);
+    before.held = Some(Held { since: at(100), why: "pid 7 died".to_owned() });
+    let kept = Record::parse(Record::of(&before).to_text().as_bytes(), &before.name, at(200)).unwrap();
+    let mut s = state(1, 1);
+    assert!(!s.is_settled());
+    s.restore(kept);
+    assert_eq!((s.health(at(300)), s.is_settled()), (Health::Known(Verdict::Unknown), true));
+    assert_eq!(Record::of(&s).held.map(|held| held.why).as_deref(), Some("pid 7 died"), "over a second restart too");
+    assert!(s.resume(at(300)));
+    assert_eq!((s.health(at(300)), s.is_settled()), (Health::NotProbed, false));
+    assert_eq!(Record::of(&s).held, None);
+}
+
+#[test]
 fn resuming_what_was_not_held_revives_no_old_verdict() {
     let mut s = state(1, 1);
     apply(&mut s, Verdict::Pass, 100);

@@ -17,7 +17,7 @@ use super::hub::Hub;
 use super::lag::Lag;
 use super::launchpad::Launchpad;
 use super::watched::Watched;
-use super::watcher::{Orders, Watcher};
+use super::watcher::{Orders, Watcher, tell_held};
 use crate::judge::Accepted;
 use crate::ledger::{Record, ServerState, Snapshot};
 use crate::outside::clock;
@@ -125,7 +125,8 @@ impl Fleet {
     /// - what is new is probed soon, many of them one after another;
     /// - what is the same goes on as if nothing had been said;
     /// - what is watched in another way keeps what was counted, and is probed soon; of one that is launched
-    ///   in another way all that was learnt of its start is forgotten. One that is held stays so;
+    ///   in another way all that was learnt of its start is forgotten. One that is held stays so, unless it says
+    ///   that harm is not to hold it;
     /// - of what is taken out nothing is known any more; its probe is ended politely, and comes to nothing.
     ///
     /// Of several with one name the last one counts.
@@ -148,6 +149,10 @@ impl Fleet {
             changes.removed.iter().filter_map(|name| snapshot.server(name.as_str())).for_each(|state| self.hub.keep_last_record(state));
             members.publish(snapshot, &wanted, kept, now);
         });
+        let snapshot = self.hub.snapshot();
+        for state in changes.added.iter().filter_map(|name| snapshot.server(name.as_str())) {
+            tell_held(state, self.hub.keeps());
+        }
         let mut first = now.up;
         for name in changes.changed.iter().chain(&changes.added) {
             let Some(server) = wanted.get(name).map(Arc::clone) else { continue };
@@ -217,7 +222,7 @@ impl Fleet {
                     (sidecar.kept, sidecar.keep_failures) = (kept.is_whole(), kept.failures());
                 }
                 // Once it is, servers that are added later change nothing about it.
-                sidecar.first_round_done = sidecar.first_round_done || snapshot.servers.iter().all(|s| s.last.is_some());
+                sidecar.first_round_done = sidecar.first_round_done || snapshot.servers.iter().all(|s| s.is_settled());
             });
         }
         sleep(TICK).await;
@@ -299,6 +304,9 @@ impl Members {
                 if let Some(record) = record {
                     state.restore(record);
                 }
+                if !server.is_held_by_harm() {
+                    state.held = None;
+                }
                 return Arc::new(state);
             };
             let mut state = Arc::clone(known);
@@ -306,6 +314,9 @@ impl Members {
             if before.as_ref() != Some(server) {
                 let state = Arc::make_mut(&mut state);
                 state.set_terms(server.terms(), now);
+                if !server.is_held_by_harm() {
+                    state.resume(now);
+                }
                 if before.is_some_and(|before| server.is_launched_unlike(&before)) {
                     state.forget_launch();
                 }

@@ -122,6 +122,12 @@ impl Hub {
         }
     }
 
+    /// Whether what is known outlives this process.
+    #[must_use]
+    pub fn keeps(&self) -> bool {
+        self.keeper.as_ref().is_some_and(Keeper::keeps)
+    }
+
     /// What there is to tell of what is kept over restarts; `None` if nothing is to be.
     pub fn kept(&self) -> Option<Arc<Kept>> {
         self.keeper.as_ref().map(Keeper::kept)
@@ -139,7 +145,13 @@ impl Hub {
     /// A person wants a server probed again that was held. Returns whether it was; `None` if there is no
     /// such server.
     pub fn resume(&self, name: &ServerName, now: Moment) -> Option<bool> {
-        let was_held = self.update_server(name, |state| state.resume(now));
+        let was_held = self.update_server(name, |state| {
+            let was_held = state.resume(now);
+            if was_held {
+                self.keep_record(state, now);
+            }
+            was_held
+        });
         self.resumed.notify_waiters();
         was_held
     }

@@ -52,8 +52,19 @@ impl Kept {
 enum Thing {
     /// What was accepted of a server; `None` if that is not to be written.
     Accepted(ServerName, Option<Arc<Listing>>),
-    /// What its probes came to.
-    Record(Box<Record>),
+    /// What its probes came to; whether that has to survive the loss of the machine's power.
+    Record(Box<Record>, bool),
+}
+
+/// What was handed over of a server's history last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Told {
+    /// When, since the machine was booted.
+    at: Duration,
+    /// How many of its probes it told of.
+    probes: u64,
+    /// It told of a hold.
+    held: bool,
 }
 
 /// Keeps accepted schemas and histories in a directory.
@@ -63,8 +74,8 @@ pub struct Keeper {
     kept: Arc<Kept>,
     inbox: Option<mpsc::Sender<Thing>>,
     thread: Option<JoinHandle<()>>,
-    /// Of each server: when its history was last handed over, and how many of its probes it told of.
-    told: Mutex<BTreeMap<ServerName, (Duration, u64)>>,
+    /// Of each server: what was handed over of its history last.
+    told: Mutex<BTreeMap<ServerName, Told>>,
 }
 
 impl Keeper {
@@ -92,6 +103,12 @@ impl Keeper {
                 Keeper { vault: None, kept, inbox: None, thread: None, told: Mutex::default() }
             }
         }
+    }
+
+    /// Whether there is a directory to keep things in.
+    #[must_use]
+    pub const fn keeps(&self) -> bool {
+        self.vault.is_some()
     }
 
     /// What there is to tell of it.
@@ -152,20 +169,25 @@ impl Keeper {
     }
 
     /// Has what its probes came to kept, unless that was done less than a minute before `now`: time since
-    /// the machine was booted.
+    /// the machine was booted. That it is held, or is not any more, is written at once, and reaches the disk: a probe
+    /// after a restart would do harm.
     pub fn save_record(&self, state: &ServerState, now: Duration) {
+        let held = state.held.is_some();
         let mut told = self.told.lock();
-        if told.get(&state.name).is_none_or(|(told, _)| now >= *told + APART) {
-            told.insert(state.name.clone(), (now, state.probes));
-            self.send(Thing::Record(Box::new(Record::of(state))));
+        let before = told.get(&state.name);
+        if before.is_none_or(|told| now >= told.at + APART || told.held != held) {
+            let careful = held || before.is_some_and(|told| told.held);
+            told.insert(state.name.clone(), Told { at: now, probes: state.probes, held });
+            self.send(Thing::Record(Box::new(Record::of(state)), careful));
         }
     }
 
     /// The same for the last time: nothing more is going to be said of this server.
     pub fn save_last_record(&self, state: &ServerState) {
         let told = self.told.lock().remove(&state.name);
-        if state.probes > told.map_or(0, |(_, probes)| probes) {
-            self.send(Thing::Record(Box::new(Record::of(state))));
+        let held = state.held.is_some();
+        if state.probes > told.map_or(0, |told| told.probes) || told.is_some_and(|told| told.held != held) {
+            self.send(Thing::Record(Box::new(Record::of(state)), held));
         }
     }
 
@@ -216,7 +238,7 @@ struct Desk {
     kept: Arc<Kept>,
     /// What is still to be written, the last of each server only.
     accepted: BTreeMap<ServerName, Option<Arc<Listing>>>,
-    records: BTreeMap<ServerName, Box<Record>>,
+    records: BTreeMap<ServerName, (Box<Record>, bool)>,
 }
 
 impl Desk {
@@ -243,7 +265,10 @@ impl Desk {
     fn take(&mut self, thing: Thing) {
         match thing {
             Thing::Accepted(name, listing) => drop(self.accepted.insert(name, listing)),
-            Thing::Record(record) => drop(self.records.insert(record.server.clone(), record)),
+            Thing::Record(record, careful) => {
+                let careful = careful || self.records.get(&record.server).is_some_and(|(_, careful)| *careful);
+                self.records.insert(record.server.clone(), (record, careful));
+            }
         }
     }
 
@@ -259,8 +284,12 @@ impl Desk {
             let lock = LockFile { servers: [(name.clone(), Listing::clone(listing))].into() };
             !written(kept, name, vault.save(name.as_str(), lock.to_line().as_bytes()))
         });
-        // A thousand servers write sixteen of these a second: no disk has to be waited for.
-        self.records.retain(|name, record| !written(kept, name, vault.save_soon(&record_of(name), record.to_text().as_bytes())));
+        self.records.retain(|name, (record, careful)| {
+            let (file, text) = (record_of(name), record.to_text());
+            // A thousand servers write sixteen of these a second: no disk has to be waited for.
+            let save = if *careful { Vault::save } else { Vault::save_soon };
+            !written(kept, name, save(vault, &file, text.as_bytes()))
+        });
         kept.missing.store(!self.is_empty(), Ordering::Relaxed);
     }
 }
@@ -278,7 +307,7 @@ fn written(kept: &Kept, server: &ServerName, outcome: Result<(), VaultError>) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::{ServerState, Terms};
+    use crate::ledger::{Held, ServerState, Terms};
 
     fn state(name: &str) -> ServerState {
         let terms = Terms {
@@ -307,11 +336,12 @@ mod tests {
         let name = server.name.clone();
         let told = |keeper: &Keeper| keeper.told.lock().get(&name).copied();
         succeeded(&keeper, &mut server, 1, 100);
-        assert_eq!(told(&keeper), Some((seconds(100), 1)));
+        let was = |at, probes| Some(Told { at: seconds(at), probes, held: false });
+        assert_eq!(told(&keeper), was(100, 1));
         succeeded(&keeper, &mut server, 2, 159);
-        assert_eq!(told(&keeper), Some((seconds(100), 1)), "too soon");
+        assert_eq!(told(&keeper), was(100, 1), "too soon");
         succeeded(&keeper, &mut server, 3, 160);
-        assert_eq!(told(&keeper), Some((seconds(160), 3)));
+        assert_eq!(told(&keeper), was(160, 3));
         succeeded(&keeper, &mut server, 4, 161);
         keeper.save_last_record(&server);
         assert_eq!(told(&keeper), None);
@@ -321,6 +351,28 @@ mod tests {
         assert_eq!(again.load_record(&server.name).and_then(|r| r.last_success).map(|m| m.unix_ms), Some(4));
         assert!(kept.is_whole() && again.load(&server.name).is_none());
         drop(again);
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn a_hold_and_its_end_are_written_at_once() {
+        let dir = std::env::temp_dir().join(format!("stdiowatch-keeper-held-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&dir);
+        let (keeper, mut server, now) = (Keeper::open(&dir), state("a"), AGAIN);
+        server.probes = 1;
+        keeper.save_record(&server, now);
+        let held = Held { since: crate::words::Moment { up: Duration::ZERO, unix_ms: 7 }, why: "pid 7 died".to_owned() };
+        server.held = Some(held.clone());
+        keeper.save_record(&server, now);
+        drop(keeper);
+        let keeper = Keeper::open(&dir);
+        let mut again = state("a");
+        again.restore(keeper.load_record(&server.name).unwrap());
+        assert_eq!(again.held, Some(held));
+        again.held = None;
+        keeper.save_record(&again, now);
+        drop(keeper);
+        assert_eq!(Keeper::open(&dir).load_record(&server.name).unwrap().held, None);
         std::fs::remove_dir_all(&dir).unwrap();
     }
 

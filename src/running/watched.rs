@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::judge::{Accepted, Listing, Rules, Source};
+use crate::judge::{Accepted, Listing, PEER_HARMED, Rules, Severity, Source};
 use crate::ledger::{Acceptance, Terms};
 use crate::outside::process::{LaunchSpec, container_run};
 use crate::probe::{Call, EraChoice, Fetches, Limits, Phase, Plan, Times};
@@ -111,6 +111,13 @@ impl Watched {
     #[must_use]
     pub fn is_launched_unlike(&self, other: &Watched) -> bool {
         self.spec != other.spec || self.era != other.era
+    }
+
+    /// Whether a live copy that died in a probe holds its probes. Who gives that finding a lesser weight says that
+    /// it does not.
+    #[must_use]
+    pub fn is_held_by_harm(&self) -> bool {
+        self.rules.severity.get(PEER_HARMED).is_none_or(|severity| *severity >= Severity::Unknown)
     }
 
     /// Knows what must not surface: the values of the configured environment, and secrets among the

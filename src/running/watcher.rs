@@ -248,6 +248,7 @@ impl Watcher {
         self.desk.end(recording, now.up);
         if let Some(state) = self.fleet.hub.snapshot().server(self.name.as_str()) {
             tell(state, change, code_before, &report, now);
+            tell_held(state, self.fleet.hub.keeps());
         }
         Some(due)
     }
@@ -260,7 +261,7 @@ fn is_to_be_measured(state: &ServerState) -> bool {
 }
 
 /// What of an outcome is worth a line in the log: a change of what the server counts as, or of why it is
-/// not up, and that it is held from now on.
+/// not up.
 fn tell(state: &ServerState, change: Option<Option<Verdict>>, code_before: Option<&str>, report: &Report, now: Moment) {
     let code = state.history.entries().next_back().and_then(|e| e.code);
     match change {
@@ -272,15 +273,20 @@ fn tell(state: &ServerState, change: Option<Option<Verdict>>, code_before: Optio
     if state.schema.changed == Some(now) || state.probes == 1 && report.drift.status == DriftStatus::Differs {
         tell_drift(state, report);
     }
-    if let Some(held) = &state.held {
-        warn!(
-            server = state.name.as_str(),
-            why = held.why,
-            "probing is held, since it may be what ended a live copy; \
-             to resume it: restart, or POST /-/resume/{} (serve --enable-actions)",
-            state.name
-        );
-    }
+}
+
+/// A server that is held: why, for how long, and what ends it.
+pub(super) fn tell_held(state: &ServerState, keeps: bool) {
+    let Some(held) = &state.held else { return };
+    let lasts = if keeps { "after a restart too" } else { "until a restart, for there is no state directory to keep that in" };
+    warn!(
+        server = state.name.as_str(),
+        why = held.why,
+        since = held.since.rfc3339(),
+        "probing is held, {lasts}, since it may be what ended a live copy; to resume it: POST /-/resume/{} (serve --enable-actions), \
+         or see \"Resuming after harm\" in docs/safety.md",
+        state.name
+    );
 }
 
 fn tell_change(state: &ServerState, was: &str, report: &Report, now: Moment) {

@@ -208,7 +208,7 @@ async fn readyz(State(sources): State<Sources>) -> Response {
     if snapshot.sidecar.first_round_done {
         return plain(StatusCode::OK, "ok\n");
     }
-    let probed = snapshot.servers.iter().filter(|s| s.last.is_some()).count();
+    let probed = snapshot.servers.iter().filter(|s| s.is_settled()).count();
     again_later(format!("the first round is not done: {probed} of {} servers probed\n", snapshot.servers.len()))
 }
 
