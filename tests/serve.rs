@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::fs::File;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use common::*;
@@ -63,6 +65,35 @@ fn a_verdict_follows_the_server() {
     std::fs::remove_file(&broken).unwrap();
     serving.becomes("/health/mine", 200);
     std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
+fn the_log_tells_each_reason_of_a_failure_once_with_its_evidence() {
+    let (run, scratch, port) = (Run::new(), Scratch::new(), free_port());
+    let (log, why) = (scratch.path("log"), scratch.write("why", "no module a"));
+    let (listen, script) = (format!("127.0.0.1:{port}"), format!("cat {why} >&2; exit 7"));
+    let args = ["serve", "--listen", &listen, "--interval", "1s", "--name", "mine", "--", "sh", "-c", &script];
+    let child = run.command(&args).stdout(Stdio::null()).stderr(File::create(&log).unwrap()).spawn().unwrap();
+    let serving = Serving { child, port };
+    let told = || {
+        let log = scratch.read("log");
+        log.lines().filter(|line| line.contains("WARN") && line.contains("exit.before_reply")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let is_told = |n: usize| {
+        // It is put off more and more, unless it is asked for.
+        let probed = || Some(serving.get("/probe?target=mine")).and_then(|_| (told().len() >= n).then(&told));
+        poll(LONG, probed).unwrap_or_else(|| panic!("{}", scratch.read("log")))
+    };
+    let first = is_told(1);
+    assert!(first[0].contains("mine: not probed → fail") && first[0].contains("no module a"), "{first:?}");
+    scratch.write("why", "no key");
+    let second = is_told(2);
+    assert!(second[1].contains("mine: fail, for another reason") && second[1].contains("no key"), "{second:?}");
+    scratch.write("why", "no module a");
+    let probes = || serving.metric("stdiowatch_probes_total{server=\"mine\"}").unwrap();
+    let before = probes();
+    poll(LONG, || Some(serving.get("/probe?target=mine")).and_then(|_| (probes() >= before + 2.0).then_some(()))).unwrap();
+    assert_eq!(told().len(), 2, "{:?}", told());
 }
 
 #[test]

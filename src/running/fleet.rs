@@ -16,8 +16,9 @@ use super::desk::{Desk, End, Step};
 use super::hub::Hub;
 use super::lag::Lag;
 use super::launchpad::Launchpad;
+use super::telling::{News, tell_held};
 use super::watched::Watched;
-use super::watcher::{Orders, Watcher, tell_held};
+use super::watcher::{Orders, Watcher};
 use crate::judge::Accepted;
 use crate::ledger::{Record, ServerState, Snapshot};
 use crate::outside::clock;
@@ -178,6 +179,7 @@ impl Fleet {
             stop: stopped,
             desk: Arc::clone(&desk),
             alone: Arc::clone(&alone),
+            news: News::default(),
         };
         members.tasks.spawn(watcher.run());
         members.by_name.insert(name.clone(), Member { orders, stop, desk, alone });

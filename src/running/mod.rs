@@ -10,6 +10,7 @@
 //! lag        how late probes are launched
 //! launchpad  the thread on which every server is launched
 //! ground     what servers run on: the host
+//! telling    what of that is worth a line in the log
 //! known_pages  what was listed before, not to be read again
 //! onlooker   somebody at a terminal
 //! drive      one probe: machine × process
@@ -32,6 +33,7 @@ pub mod pace;
 pub mod reload;
 mod room;
 mod secrets;
+mod telling;
 #[cfg(test)]
 mod tests;
 mod watched;

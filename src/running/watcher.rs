@@ -8,18 +8,18 @@ use std::time::Duration;
 
 use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep};
-use tracing::{info, warn};
+use tracing::info;
 
 use super::desk::Desk;
 use super::fleet::Fleet;
 use super::launchpad::{Errand, Job, Outcome};
 use super::onlooker::Onlooker;
 use super::pace::Grid;
+use super::telling::{News, tell_held};
 use super::watched::{Known, Watched};
-use crate::judge::{DriftStatus, Report, Severity, Verdict};
 use crate::ledger::{Fact, ServerState, Skip};
 use crate::outside::clock;
-use crate::words::{Moment, ServerName, printable};
+use crate::words::ServerName;
 
 /// How long is waited at once: a timer's clock stands still while the machine is suspended.
 const STEP: Duration = Duration::from_secs(5);
@@ -55,6 +55,8 @@ pub(super) struct Watcher {
     /// Held by who watches a server of this name: one that was taken out and put back may still have a
     /// probe that is being ended.
     pub(super) alone: Arc<Mutex<()>>,
+    /// What was told of it.
+    pub(super) news: News,
 }
 
 /// Why a wait is over.
@@ -220,7 +222,7 @@ impl Watcher {
 
     /// Takes the outcome into what is known; returns when the next probe is due. `None` if nobody is to
     /// watch the server any more: then its outcome is nobody's.
-    fn record(&self, made: Made, grid: &Grid) -> Option<Duration> {
+    fn record(&mut self, made: Made, grid: &Grid) -> Option<Duration> {
         let now = clock::now();
         let Outcome { report, listed, recording, reel } = made.outcome;
         let (report, reel) = (Arc::new(report), reel.map(Arc::new));
@@ -231,7 +233,6 @@ impl Watcher {
                 return None;
             }
             let state = snapshot.server_mut(self.name.as_str())?;
-            let code_before = state.history.entries().next_back().and_then(|e| e.code);
             let accepted = state.schema.accepted.clone();
             let change = state.apply(Fact { report: Arc::clone(&report), at: now, listed, reel });
             self.fleet.hub.keep(state, accepted.as_ref());
@@ -242,12 +243,12 @@ impl Watcher {
             if self.orders.borrow().server.is_launched_unlike(&made.server) {
                 state.forget_launch();
             }
-            Some((next.due, change, code_before))
+            Some((next.due, change))
         });
-        let (due, change, code_before) = recorded?;
+        let (due, change) = recorded?;
         self.desk.end(recording, now.up);
         if let Some(state) = self.fleet.hub.snapshot().server(self.name.as_str()) {
-            tell(state, change, code_before, &report, now);
+            self.news.tell(state, change, &report, now);
             tell_held(state, self.fleet.hub.keeps());
         }
         Some(due)
@@ -258,71 +259,4 @@ impl Watcher {
 /// known, and those of a server that is not well.
 fn is_to_be_measured(state: &ServerState) -> bool {
     state.probes < MEASURED_FIRST || state.probes.is_multiple_of(MEASURED_EVERY) || state.report().is_none_or(|report| !report.verdict.is_up())
-}
-
-/// What of an outcome is worth a line in the log: a change of what the server counts as, or of why it is
-/// not up.
-fn tell(state: &ServerState, change: Option<Option<Verdict>>, code_before: Option<&str>, report: &Report, now: Moment) {
-    let code = state.history.entries().next_back().and_then(|e| e.code);
-    match change {
-        Some(before) => tell_change(state, before.map_or("not probed", Verdict::as_str), report, now),
-        // The same verdict for another reason is news too.
-        None if code != code_before && !report.verdict.is_up() => tell_change(state, report.verdict.as_str(), report, now),
-        None => {}
-    }
-    if state.schema.changed == Some(now) || state.probes == 1 && report.drift.status == DriftStatus::Differs {
-        tell_drift(state, report);
-    }
-}
-
-/// A server that is held: why, for how long, and what ends it.
-pub(super) fn tell_held(state: &ServerState, keeps: bool) {
-    let Some(held) = &state.held else { return };
-    let lasts = if keeps { "after a restart too" } else { "until a restart, for there is no state directory to keep that in" };
-    warn!(
-        server = state.name.as_str(),
-        why = held.why,
-        since = held.since.rfc3339(),
-        "probing is held, {lasts}, since it may be what ended a live copy; to resume it: POST /-/resume/{} (serve --enable-actions), \
-         or see \"Resuming after harm\" in docs/safety.md",
-        state.name
-    );
-}
-
-fn tell_change(state: &ServerState, was: &str, report: &Report, now: Moment) {
-    let verdict = state.health(now).verdict().as_str();
-    let server = state.name.as_str();
-    let worst = report.findings.iter().filter(|f| f.severity > Severity::Info).max_by_key(|f| f.severity);
-    match worst {
-        None => info!(server, verdict, "{server}: {was} → {verdict}"),
-        Some(f) if report.verdict.is_up() => {
-            info!(server, verdict, code = f.code, "{server}: {was} → {verdict}: {}", f.message);
-        }
-        Some(f) => {
-            let evidence = printable(&f.evidence, 400);
-            warn!(server, verdict, code = f.code, evidence, "{server}: {was} → {verdict}: {}", f.message);
-        }
-    }
-}
-
-/// One line for each change of what a server lists.
-fn tell_drift(state: &ServerState, report: &Report) {
-    let drift = &report.drift;
-    let sha256 = state.schema.listed.as_ref().map(|listed| listed.digest.to_string());
-    let classes: Vec<&str> = drift.classes.keys().map(|class| class.as_str()).collect();
-    let bounded = |names: Vec<&str>| printable(&names.join(", "), 400);
-    let mut changed: Vec<&str> = drift.changed.iter().map(|c| c.tool.as_str()).collect();
-    changed.dedup();
-    warn!(
-        server = state.name.as_str(),
-        sha256,
-        status = drift.status.as_str(),
-        classes = classes.join(", "),
-        added = bounded(drift.added.iter().map(String::as_str).collect()),
-        removed = bounded(drift.removed.iter().map(String::as_str).collect()),
-        changed = bounded(changed),
-        upgrade = drift.upgrade,
-        "{}: what it lists has changed",
-        state.name
-    );
 }
