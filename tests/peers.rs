@@ -362,6 +362,10 @@ fn a_restart_resumes_nothing_and_a_person_without_actions_can() {
     drop(live);
     let mut second = server.live();
     let launches = server.launches();
+    // As in a rollout, the next one is there before the last one is gone.
+    let next = Serve::start(&[], &server);
+    until("points are passed over", || next.metric(SKIPPED) >= 2.0);
+    next.stop();
     assert!(serve.stop().contains("probing is held, after a restart too"));
     let restart = |held: bool, options: &[&str]| {
         let serve = Serve::start(options, &server);

@@ -481,3 +481,22 @@ fn state_files_are_for_their_owner_alone() {
     assert!(files().iter().all(|f| f.metadata().unwrap().permissions().mode() & 0o077 == 0));
     drop(serving);
 }
+
+/// As in a rollout: the new one is there before the old one is gone.
+#[test]
+fn who_finds_the_state_directory_in_use_takes_it_over_with_what_was_accepted() {
+    let mine = Mine::new();
+    let drift = "stdiowatch_schema_drift{server=\"mine\"}";
+    let dir = mine.scratch.path("state");
+    let mut old = mine.serve(&["--state-dir", &dir]);
+    old.becomes("/health/mine", 200);
+    mine.is("1.1.0", &[ECHO]);
+    old.metric_becomes(drift, 1.0);
+    let new = mine.serve(&["--state-dir", &dir]);
+    new.metric_becomes(drift, 1.0);
+    assert_eq!(new.metric("stdiowatch_state_kept"), Some(0.0), "what is kept there is known, and not ours");
+    old.signal("TERM");
+    old.wait();
+    new.metric_becomes("stdiowatch_state_kept", 1.0);
+    assert_eq!(new.metric(drift), Some(1.0));
+}

@@ -8,7 +8,7 @@ use super::histogram::Histogram;
 use super::history::{Entry, History};
 use super::record::Record;
 use super::schema::{AcceptError, Acceptance, SchemaState};
-use crate::judge::{Listing, PEER_HARMED, Reason, Report, Severity, Verdict};
+use crate::judge::{Accepted, Listing, PEER_HARMED, Reason, Report, Severity, Verdict};
 use crate::probe::{EndedBy, Phase, Reel};
 use crate::protocol::Era;
 use crate::words::{Moment, ServerName};
@@ -275,6 +275,24 @@ impl ServerState {
         self.history = record.history.clone();
         self.schema.changed = record.schema_changed;
         self.before = Some(Box::new(record));
+    }
+
+    /// Takes up what another process, which has ended, has kept until now, after probes of this one. What was known of
+    /// that before goes on, and was what later lists were compared with; a hold that was not known is one here too.
+    pub fn take_up(&mut self, accepted: Option<Accepted>, record: Option<Record>) {
+        let Some(record) = record else { return };
+        if let Some(before) = &self.before {
+            if before.held != record.held {
+                self.held = self.held.take().or(record.held);
+            }
+            return;
+        }
+        self.schema.accepted = accepted.or(self.schema.accepted.take());
+        let (own, changed, held) = (std::mem::take(&mut self.history), self.schema.changed, self.held.take());
+        self.restore(record);
+        own.entries().for_each(|entry| self.history.push(&entry));
+        self.schema.changed = changed.or(self.schema.changed);
+        self.held = held.or(self.held.take());
     }
 
     /// When a probe last succeeded, also one of an earlier process.

@@ -244,6 +244,33 @@ fn what_an_earlier_process_held_is_held_and_known_to_be() {
 }
 
 #[test]
+fn what_another_process_kept_until_now_is_taken_up() {
+    let other = |held: Option<u64>| {
+        let mut other = state(1, 1);
+        apply(&mut other, Verdict::Fail, 50);
+        other.held = held.map(|seconds| Held { since: at(seconds), why: "pid 7 died".to_owned() });
+        Record::parse(Record::of(&other).to_text().as_bytes(), &other.name, at(200)).unwrap()
+    };
+    // Nothing of it was known at the start.
+    let mut late = state(1, 1);
+    apply(&mut late, Verdict::Pass, 100);
+    late.take_up(None, Some(other(Some(60))));
+    assert_eq!(late.history.entries().map(|entry| entry.verdict).collect::<Vec<_>>(), [Verdict::Fail, Verdict::Pass]);
+    assert!(late.held.is_some());
+    // It was, and then the other one did harm.
+    let mut known = state(1, 1);
+    known.restore(other(None));
+    known.take_up(None, Some(other(Some(60))));
+    assert!(known.held.is_some() && known.history.entries().count() == 1);
+    // A person has resumed here what the other one still holds.
+    let mut resumed = state(1, 1);
+    resumed.restore(other(Some(60)));
+    assert!(resumed.resume(at(100)));
+    resumed.take_up(None, Some(other(Some(60))));
+    assert_eq!(resumed.held, None);
+}
+
+#[test]
 fn resuming_what_was_not_held_revives_no_old_verdict() {
     let mut s = state(1, 1);
     apply(&mut s, Verdict::Pass, 100);

@@ -94,15 +94,7 @@ impl Vault {
     ///
     /// When it is there and cannot be read, or is not what was written.
     pub fn load(&self, name: &str) -> Result<Option<Vec<u8>>, VaultError> {
-        let path = self.path(name);
-        match read_file(&path) {
-            Ok(bytes) => match unsealed(bytes) {
-                Some(bytes) => Ok(Some(bytes)),
-                None => Err(VaultError::Damaged { path: crate::words::printable(&path.to_string_lossy(), 300) }),
-            },
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(io_error("read", &path)(error)),
-        }
+        peek(&self.dir, name)
     }
 
     /// Keeps `bytes` under `name`, in place of what was kept there. When this returns without an error,
@@ -169,7 +161,7 @@ impl Vault {
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.dir.join(format!("{}.json", file_name(name)))
+        path(&self.dir, name)
     }
 
     fn clear_partial(&self) {
@@ -178,6 +170,28 @@ impl Vault {
             let _ = fs::remove_file(path);
         }
     }
+}
+
+/// What is kept under `name` in a directory that another process may have in use: each file is a whole one at any
+/// moment.
+///
+/// # Errors
+///
+/// As [`Vault::load`].
+pub fn peek(dir: &Path, name: &str) -> Result<Option<Vec<u8>>, VaultError> {
+    let path = path(dir, name);
+    match read_file(&path) {
+        Ok(bytes) => match unsealed(bytes) {
+            Some(bytes) => Ok(Some(bytes)),
+            None => Err(VaultError::Damaged { path: crate::words::printable(&path.to_string_lossy(), 300) }),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(io_error("read", &path)(error)),
+    }
+}
+
+fn path(dir: &Path, name: &str) -> PathBuf {
+    dir.join(format!("{}.json", file_name(name)))
 }
 
 /// The line that ends a file with this content.

@@ -215,6 +215,9 @@ impl Fleet {
 
     /// Shows that this loop and the launching thread's go round, and waits until it is to be shown again.
     async fn tick(&self) {
+        if self.hub.is_had_late() {
+            self.take_up();
+        }
         if self.launchpad.is_alive().await {
             let lag = self.lag.largest(Instant::now());
             self.hub.update(|snapshot| {
@@ -228,6 +231,27 @@ impl Fleet {
             });
         }
         sleep(TICK).await;
+    }
+
+    /// Takes up what an earlier process has kept of the servers, in a directory that could not be had before.
+    fn take_up(&self) {
+        let members = self.members.lock();
+        for (name, member) in &members.by_name {
+            let (accepted, record) = self.hub.kept_of(name);
+            let is_held_by_harm = member.orders.borrow().server.is_held_by_harm();
+            self.hub.update(|snapshot| {
+                let Some(state) = snapshot.server_mut(name.as_str()) else { return };
+                let was_held = state.held.is_some();
+                state.take_up(accepted, record);
+                if !is_held_by_harm {
+                    state.held = None;
+                }
+                if !was_held {
+                    tell_held(state, self.hub.keeps());
+                }
+            });
+        }
+        self.hub.taken_up(clock::now());
     }
 
     /// Asks for a probe of the server `name`, and waits for its end, for as long as `within`. One that is

@@ -100,6 +100,18 @@ impl Hub {
         self.keeper.as_ref().map_or((None, None), |keeper| (keeper.load(name), keeper.load_record(name)))
     }
 
+    /// Whether what is kept could be had only now, and is to be taken up. Says so once.
+    pub(super) fn is_had_late(&self) -> bool {
+        self.keeper.as_ref().is_some_and(Keeper::is_had_late)
+    }
+
+    /// It has been taken up: what is known is kept from here on.
+    pub(super) fn taken_up(&self, now: Moment) {
+        if let Some(keeper) = &self.keeper {
+            keeper.taken_up(self.snapshot().servers.iter().map(Arc::as_ref), now.up);
+        }
+    }
+
     /// Has what was accepted kept, if it is not what it was.
     pub(super) fn keep(&self, state: &ServerState, before: Option<&Accepted>) {
         let (Some(keeper), Some(accepted)) = (&self.keeper, &state.schema.accepted) else { return };

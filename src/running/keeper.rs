@@ -1,25 +1,25 @@
 //! Keeps what was accepted, and what probes came to, over restarts, in a thread of its own: a disk may be
 //! slow, and nobody waits for it.
 
+mod writing;
+
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc;
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tracing::{info, warn};
 
+use self::writing::Writing;
 use crate::judge::{Accepted, Listing, LockFile, Source};
 use crate::ledger::{Record, ServerState};
 use crate::outside::clock;
-use crate::outside::vault::{Vault, VaultError};
+use crate::outside::vault::{Vault, VaultError, peek};
 use crate::words::{ServerName, printable};
-
-/// How long to wait before what could not be written is tried again.
-const AGAIN: Duration = Duration::from_secs(60);
 
 /// A server's history is written at most this often, and at the end.
 const APART: Duration = Duration::from_secs(60);
@@ -40,6 +40,13 @@ impl Kept {
         self.failures.load(Ordering::Relaxed)
     }
 
+    /// Says that nothing can be kept.
+    fn cannot(&self, why: &str) {
+        warn!("nothing is kept over restarts: {why}");
+        self.failures.fetch_add(1, Ordering::Relaxed);
+        self.missing.store(true, Ordering::Relaxed);
+    }
+
     /// Whether everything that should be kept is on the disk.
     #[must_use]
     pub fn is_whole(&self) -> bool {
@@ -54,6 +61,19 @@ enum Thing {
     Accepted(ServerName, Option<Arc<Listing>>),
     /// What its probes came to; whether that has to survive the loss of the machine's power.
     Record(Box<Record>, bool),
+    /// What an earlier process has kept in a directory that could not be had before is taken up. What is known now is
+    /// to follow.
+    TakenUp,
+}
+
+/// What the thread and those who talk to it share.
+#[derive(Debug, Default)]
+struct Shared {
+    /// The directory, once it is ours.
+    vault: OnceLock<Arc<Vault>>,
+    /// It was had late, and nobody has taken up yet what is kept there.
+    is_news: AtomicBool,
+    kept: Arc<Kept>,
 }
 
 /// What was handed over of a server's history last.
@@ -70,8 +90,8 @@ struct Told {
 /// Keeps accepted schemas and histories in a directory.
 #[derive(Debug)]
 pub struct Keeper {
-    vault: Option<Arc<Vault>>,
-    kept: Arc<Kept>,
+    dir: PathBuf,
+    shared: Arc<Shared>,
     inbox: Option<mpsc::Sender<Thing>>,
     thread: Option<JoinHandle<()>>,
     /// Of each server: what was handed over of its history last.
@@ -79,50 +99,66 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Keeps things in `dir`. Where that cannot be, it is told, and nothing is kept: no reason not to
-    /// watch.
+    /// Keeps things in `dir`. Where that cannot be, it is told, and tried again: no reason not to watch. Another process
+    /// may have it in use that is about to end: what is kept there can be read all the same.
     #[must_use]
     pub fn open(dir: &Path) -> Keeper {
-        let kept = Arc::new(Kept::default());
-        let vault = Vault::open(dir).map(Arc::new).and_then(|vault| {
-            let (inbox, messages) = mpsc::channel();
-            let desk = Desk::new(Arc::clone(&vault), Arc::clone(&kept));
-            let thread = thread::Builder::new().name("keeper".to_owned()).spawn(move || desk.keep(&messages));
-            thread.map(|thread| (vault, inbox, thread)).map_err(|cause| VaultError::Io {
-                what: "start a thread for",
-                path: dir.to_string_lossy().into_owned(),
-                cause,
-            })
-        });
-        match vault {
-            Ok((vault, inbox, thread)) => Keeper { vault: Some(vault), kept, inbox: Some(inbox), thread: Some(thread), told: Mutex::default() },
+        let shared = Arc::new(Shared::default());
+        match Vault::open(dir) {
+            Ok(vault) => drop(shared.vault.set(Arc::new(vault))),
+            Err(error) => shared.kept.cannot(&format!("{error}; that is tried again")),
+        }
+        let (inbox, messages) = mpsc::channel();
+        let writing = Writing::new(dir.to_owned(), Arc::clone(&shared));
+        match thread::Builder::new().name("keeper".to_owned()).spawn(move || writing.keep(&messages)) {
+            Ok(thread) => Keeper { dir: dir.to_owned(), shared, inbox: Some(inbox), thread: Some(thread), told: Mutex::default() },
             Err(error) => {
-                warn!("nothing is kept over restarts: {error}");
-                kept.failures.fetch_add(1, Ordering::Relaxed);
-                kept.missing.store(true, Ordering::Relaxed);
-                Keeper { vault: None, kept, inbox: None, thread: None, told: Mutex::default() }
+                shared.kept.cannot(&format!("no thread can be started: {error}"));
+                Keeper {
+                    dir: dir.to_owned(),
+                    shared: Arc::new(Shared { kept: Arc::clone(&shared.kept), ..Shared::default() }),
+                    inbox: None,
+                    thread: None,
+                    told: Mutex::default(),
+                }
             }
         }
     }
 
     /// Whether there is a directory to keep things in.
     #[must_use]
-    pub const fn keeps(&self) -> bool {
-        self.vault.is_some()
+    pub fn keeps(&self) -> bool {
+        self.shared.vault.get().is_some()
+    }
+
+    /// Whether the directory could be had only now, so that what is kept there is to be loaded, and then told of by
+    /// [`Keeper::taken_up`]. Says so once.
+    pub fn is_had_late(&self) -> bool {
+        self.shared.is_news.swap(false, Ordering::Acquire)
+    }
+
+    /// What was kept has been taken up, and this is what is known now: from here on things are written.
+    pub fn taken_up<'s>(&self, states: impl Iterator<Item = &'s ServerState>, now: Duration) {
+        self.send(Thing::TakenUp);
+        self.told.lock().clear();
+        for state in states {
+            if let Some(accepted) = &state.schema.accepted {
+                self.save(&state.name, Arc::clone(&accepted.listing));
+            }
+            self.save_record(state, now);
+        }
     }
 
     /// What there is to tell of it.
     #[must_use]
     pub fn kept(&self) -> Arc<Kept> {
-        Arc::clone(&self.kept)
+        Arc::clone(&self.shared.kept)
     }
 
-    /// What was accepted of a server before this process was started. What makes no sense is set aside,
-    /// and told.
+    /// What was accepted of a server before this process was started. What makes no sense is told, and set aside.
     #[must_use]
     pub fn load(&self, name: &ServerName) -> Option<Accepted> {
-        let vault = self.vault.as_ref()?;
-        let found = load(vault, name.as_str()).unwrap_or_else(|why| {
+        let found = self.found(name.as_str()).unwrap_or_else(|why| {
             warn!(server = name.as_str(), "what was accepted of it is not known: {why}");
             None
         })?;
@@ -132,30 +168,43 @@ impl Keeper {
                 Some(Accepted { listing: Arc::new(listing), source: Source::Seen })
             }
             Err(why) => {
-                let aside = set_aside(vault, name.as_str());
-                warn!(server = name.as_str(), "what was accepted of it makes no sense, so what is listed next is accepted: {why}; {aside}");
+                let aside = self.set_aside(name.as_str());
+                warn!(server = name.as_str(), "what was accepted of it makes no sense, so what is listed next is accepted: {why}{aside}");
                 None
             }
         }
     }
 
-    /// What an earlier process has kept of a server's probes. What makes no sense is set aside, and told.
+    /// What an earlier process has kept of a server's probes. What makes no sense is told, and set aside.
     #[must_use]
     pub fn load_record(&self, name: &ServerName) -> Option<Record> {
-        let vault = self.vault.as_ref()?;
         let file = record_of(name);
-        let found = load(vault, &file).unwrap_or_else(|why| {
+        let found = self.found(&file).unwrap_or_else(|why| {
             warn!(server = name.as_str(), "its history is not known: {why}");
             None
         })?;
         match Record::parse(&found, name, clock::now()) {
             Ok(record) => Some(record),
             Err(why) => {
-                let aside = set_aside(vault, &file);
-                warn!(server = name.as_str(), "its history makes no sense, so it begins anew: {why}; {aside}");
+                let aside = self.set_aside(&file);
+                warn!(server = name.as_str(), "its history makes no sense, so it begins anew: {why}{aside}");
                 None
             }
         }
+    }
+
+    /// What is kept under `file`; or why it is not known. What is damaged is set aside.
+    fn found(&self, file: &str) -> Result<Option<Vec<u8>>, String> {
+        peek(&self.dir, file).map_err(|error| match error {
+            VaultError::Damaged { .. } => format!("{error}{}", self.set_aside(file)),
+            VaultError::InUse { .. } | VaultError::Io { .. } => error.to_string(),
+        })
+    }
+
+    /// Sets aside what makes no sense, and says what became of it: nothing, as long as the directory is another's.
+    fn set_aside(&self, file: &str) -> String {
+        let Some(vault) = self.shared.vault.get() else { return String::new() };
+        vault.set_aside(file).map_or_else(|error| format!("; {error}"), |path| format!("; it is in {} now", path.display()))
     }
 
     /// Has what was accepted of a server kept. Not where a configured value is in it: then nothing is kept, not what
@@ -208,19 +257,6 @@ impl Drop for Keeper {
     }
 }
 
-/// What is kept under `file`; or why it is not known. What is damaged is set aside.
-fn load(vault: &Vault, file: &str) -> Result<Option<Vec<u8>>, String> {
-    vault.load(file).map_err(|error| match error {
-        VaultError::Damaged { .. } => format!("{error}; {}", set_aside(vault, file)),
-        VaultError::InUse { .. } | VaultError::Io { .. } => error.to_string(),
-    })
-}
-
-/// Sets aside what makes no sense, and says what became of it.
-fn set_aside(vault: &Vault, file: &str) -> String {
-    vault.set_aside(file).map_or_else(|error| error.to_string(), |path| format!("it is in {} now", path.display()))
-}
-
 /// Reads what is kept of `name`.
 fn read(bytes: &[u8], name: &ServerName) -> Result<Listing, String> {
     let mut lock = LockFile::parse(bytes).map_err(|error| error.to_string())?;
@@ -232,80 +268,9 @@ fn record_of(name: &ServerName) -> String {
     format!("history/{name}")
 }
 
-/// What the thread has before it.
-struct Desk {
-    vault: Arc<Vault>,
-    kept: Arc<Kept>,
-    /// What is still to be written, the last of each server only.
-    accepted: BTreeMap<ServerName, Option<Arc<Listing>>>,
-    records: BTreeMap<ServerName, (Box<Record>, bool)>,
-}
-
-impl Desk {
-    fn new(vault: Arc<Vault>, kept: Arc<Kept>) -> Desk {
-        Desk { vault, kept, accepted: BTreeMap::new(), records: BTreeMap::new() }
-    }
-
-    /// The thread: writes what comes, and tries again what it could not.
-    fn keep(mut self, messages: &mpsc::Receiver<Thing>) {
-        loop {
-            let message = match self.is_empty() {
-                true => messages.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                false => messages.recv_timeout(AGAIN),
-            };
-            let ended = matches!(message, Err(RecvTimeoutError::Disconnected));
-            message.into_iter().chain(messages.try_iter()).for_each(|thing| self.take(thing));
-            self.write();
-            if ended {
-                return;
-            }
-        }
-    }
-
-    fn take(&mut self, thing: Thing) {
-        match thing {
-            Thing::Accepted(name, listing) => drop(self.accepted.insert(name, listing)),
-            Thing::Record(record, careful) => {
-                let careful = careful || self.records.get(&record.server).is_some_and(|(_, careful)| *careful);
-                self.records.insert(record.server.clone(), (record, careful));
-            }
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.accepted.is_empty() && self.records.is_empty()
-    }
-
-    /// Writes everything; what could not be written is still there afterwards.
-    fn write(&mut self) {
-        let (vault, kept) = (&self.vault, &self.kept);
-        self.accepted.retain(|name, listing| {
-            let Some(listing) = listing else { return !written(kept, name, vault.forget(name.as_str())) };
-            let lock = LockFile { servers: [(name.clone(), Listing::clone(listing))].into() };
-            !written(kept, name, vault.save(name.as_str(), lock.to_line().as_bytes()))
-        });
-        self.records.retain(|name, (record, careful)| {
-            let (file, text) = (record_of(name), record.to_text());
-            // A thousand servers write sixteen of these a second: no disk has to be waited for.
-            let save = if *careful { Vault::save } else { Vault::save_soon };
-            !written(kept, name, save(vault, &file, text.as_bytes()))
-        });
-        kept.missing.store(!self.is_empty(), Ordering::Relaxed);
-    }
-}
-
-/// Whether what is about `server` was written; tells if it was not.
-fn written(kept: &Kept, server: &ServerName, outcome: Result<(), VaultError>) -> bool {
-    let Err(error) = outcome else { return true };
-    kept.failures.fetch_add(1, Ordering::Relaxed);
-    if kept.is_whole() {
-        warn!(server = server.as_str(), "what is known of it is not kept over a restart: {error}");
-    }
-    false
-}
-
 #[cfg(test)]
 mod tests {
+    use super::writing::AGAIN;
     use super::*;
     use crate::ledger::{Held, ServerState, Terms};
 
@@ -391,6 +356,64 @@ mod tests {
         }
         std::fs::remove_dir_all(&dir).unwrap();
     }
+
+    /// A new process is often started before the one it takes over from has ended.
+    #[test]
+    fn a_directory_that_is_in_use_is_taken_over_with_what_is_kept_there() {
+        let dir = std::env::temp_dir().join(format!("stdiowatch-keeper-late-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&dir);
+        let (other, mut server) = (Keeper::open(&dir), state("a"));
+        server.held = Some(Held { since: crate::words::Moment { up: Duration::ZERO, unix_ms: 7 }, why: "pid 7 died".to_owned() });
+        other.save_record(&server, AGAIN);
+        other.save(&server.name, Arc::new(listing()));
+        let keeper = Keeper::open(&dir);
+        let poll = |done: &dyn Fn() -> bool| {
+            (0..2000).any(|_| {
+                done() || {
+                    thread::sleep(Duration::from_millis(10));
+                    false
+                }
+            })
+        };
+        let kept = keeper.kept();
+        assert!(!keeper.keeps() && !kept.is_whole());
+        assert!(poll(&|| keeper.load_record(&server.name).is_some() && keeper.load(&server.name).is_some()));
+        // What is held by the other is held by us too.
+        let mut ours = state("a");
+        ours.restore(keeper.load_record(&server.name).unwrap());
+        assert_eq!(ours.held, server.held);
+        // What it learns meanwhile is not written over that.
+        ours.probes = 1;
+        keeper.save_record(&ours, AGAIN);
+        drop(other);
+        assert!(poll(&|| keeper.keeps()) && keeper.is_had_late() && !keeper.is_had_late());
+        let record = keeper.load_record(&server.name).unwrap();
+        let accepted = keeper.load(&server.name).unwrap();
+        assert_eq!(record.held, server.held);
+        ours.take_up(Some(accepted), Some(record));
+        keeper.taken_up(std::iter::once(&ours), AGAIN);
+        assert!(poll(&|| kept.is_whole()));
+        drop(keeper);
+        let again = Keeper::open(&dir);
+        assert_eq!(again.load_record(&server.name).unwrap().held, server.held);
+        assert_eq!(*again.load(&server.name).unwrap().listing, listing());
+        drop(again);
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn what_ends_before_the_directory_is_its_own_writes_nothing_there() {
+        let dir = std::env::temp_dir().join(format!("stdiowatch-keeper-never-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&dir);
+        let (other, keeper, mut server) = (Keeper::open(&dir), Keeper::open(&dir), state("a"));
+        server.probes = 1;
+        keeper.save_last_record(&server);
+        drop(keeper);
+        drop(other);
+        assert_eq!(Keeper::open(&dir).load_record(&server.name), None);
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+
     fn listing() -> Listing {
         use crate::probe::tests::world::{Later, Server, World, sound};
         let mut launch = || -> Box<dyn Server> { Box::new(sound(|_: &serde_json::Value, _: &mut Later| false)) };

@@ -85,7 +85,7 @@ fn told(state: &ServerState, verdict: Verdict, report: &Report, what: &str) {
 /// A server that is held: why, for how long, and what ends it.
 pub(super) fn tell_held(state: &ServerState, keeps: bool) {
     let Some(held) = &state.held else { return };
-    let lasts = if keeps { "after a restart too" } else { "until a restart, for there is no state directory to keep that in" };
+    let lasts = if keeps { "after a restart too" } else { "until a restart, for no state directory is ours to keep that in" };
     warn!(
         server = state.name.as_str(),
         why = held.why,
