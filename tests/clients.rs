@@ -97,7 +97,7 @@ const EXPECTED: [(&str, &str); 22] = [
         "project/.cursor/mcp.json",
         r#"local-server = python ["P/tools/mcp_server.py", "--name", "project"] {API_KEY=key-of-ours, DATABASE_URL=postgres://localhost/shop, LOG_LEVEL=debug, SEPARATOR=//} @ P
         15:7 remote-server - it is remote (`url`), and only servers on stdio can be watched
-        19:66 no-file ! `envFile`: cannot read P/.env.missing: No such file or directory (os error 2)"#,
+        19:66 no-file ! `envFile`: P/.env.missing: there is no such file"#,
     ),
     (
         "home/.codeium/windsurf/mcp_config.json",
@@ -253,7 +253,7 @@ fn a_bad_entry_is_named_and_loses_no_other() {
         (r#"{"command": "x", "disabled": "yes"}"#, "1:51 a ! `disabled` is a text; wanted true or false"),
         (r#"{"type": "stdio", "url": "http://x"}"#, "1:17 a ! it is said to be on stdio, and has no `command`"),
         (r#"{"type": "sdk", "name": "x"}"#, "1:23 a - its kind is \"sdk\", which is not stdio"),
-        (r#"{"command": "x", "envFile": "/"}"#, "1:50 a ! `envFile`: / is no regular file"),
+        (r#"{"command": "x", "envFile": "/"}"#, "1:50 a ! `envFile`: /: it is a directory"),
         (
             r#"{"command": "x", "envFile": "${NO_SUCH_KEY}"}"#,
             "1:50 a ! the environment variable NO_SUCH_KEY is not set, and it has no default as in ${NAME:-default}",
@@ -262,6 +262,14 @@ fn a_bad_entry_is_named_and_loses_no_other() {
         let text = format!(r#"{{"mcpServers": {{"a": {entry}, "b": {{"command": "y"}}}}}}"#);
         assert_eq!(of("/x/mcp.json", &text), format!("b = y [] {{}}\n{wanted}\n"), "{entry}");
     }
+}
+
+#[test]
+fn the_files_that_entries_point_at_are_told() {
+    let text = r#"{"mcpServers": {"a": {"command": "x", "envFile": "/nowhere/a.env"}, "b": {"command": "y", "envFile": "b.env"}}}"#;
+    assert_eq!(read(text, Path::new("/x/mcp.json")).unwrap().files, [Path::new("/nowhere/a.env"), Path::new("/x/b.env")], "those that are missing too");
+    let text = r#"{"mcp": {"c": {"type": "local", "command": ["{file:/nowhere/c}"]}}}"#;
+    assert_eq!(read(text, Path::new("/x/opencode.json")).unwrap().files, [Path::new("/nowhere/c")]);
 }
 
 #[test]

@@ -427,7 +427,11 @@ fn a_bad_configuration_is_refused_whole() {
         let load: reload::Load = {
             let count = Arc::clone(&count);
             Arc::new(move || match count.fetch_add(1, Ordering::SeqCst) {
-                0 => Ok(Loaded { servers: vec![sample("a", "sound", 60), sample("b", "sound", 60)], unwatched: vec![unwatched()] }),
+                0 => Ok(Loaded {
+                    servers: vec![sample("a", "sound", 60), sample("b", "sound", 60)],
+                    unwatched: vec![unwatched()],
+                    ..Loaded::default()
+                }),
                 1 => Err("config.yaml:3:5: unknown key \"intervall\"".to_owned()),
                 2 => Ok(vec![sample("a", "sound", 60), sample("a", "sound", 60)].into()),
                 _ => Ok(vec![sample("b", "sound", 60)].into()),
@@ -611,4 +615,26 @@ fn the_program_follows_its_configuration_through_a_link_as_kubernetes_mounts_it(
     publish("v3", "servers: [");
     serving.metric_becomes("stdiowatch_config_last_reload_successful", 0.0);
     assert_eq!(serving.get("/health/two").0, 200);
+}
+
+/// A client's file and the files that its entries point at; those that it names only later, too.
+#[test]
+fn the_program_follows_what_a_clients_file_points_at() {
+    let (run, dir) = (Run::new(), Dir::new("pointed"));
+    let file = dir.path("mcp.json");
+    let write = |env_file: &str| {
+        let entry = |more: &str| format!(r#"{{"command": {PROGRAM:?}, "args": ["sample-server", "sound"]{more}}}"#);
+        let with = entry(&format!(r#", "envFile": {:?}"#, dir.path(env_file)));
+        std::fs::write(&file, format!(r#"{{"mcpServers": {{"plain": {}, "with": {with}}}}}"#, entry(""))).unwrap();
+    };
+    write("first.env");
+    let serving = Serving::start(&run, &["--watch-config", "--config", file.to_str().unwrap()]);
+    serving.becomes("/health/plain", 200);
+    assert_eq!((serving.get("/health/with").0, serving.metric("stdiowatch_config_entries_broken")), (404, Some(1.0)), "it points at nothing");
+    std::fs::write(dir.path("first.env"), "A=1\n").unwrap();
+    serving.becomes("/health/with", 200);
+    write("second.env");
+    serving.becomes("/health/with", 404);
+    std::fs::write(dir.path("second.env"), "A=1\n").unwrap();
+    serving.becomes("/health/with", 200);
 }

@@ -140,9 +140,9 @@ fn source(args: &ServeArgs, chosen: &Chosen, door: &Arc<Doorkeeper>) -> Option<S
         for skipped in chosen.skipped.iter().filter(|skipped| skipped.broken) {
             warn!("{}", servers::told(skipped));
         }
-        Ok(Loaded { unwatched: servers::unwatched(&chosen.skipped), servers: chosen.servers })
+        Ok(Loaded { unwatched: servers::unwatched(&chosen.skipped), files: chosen.followed(), servers: chosen.servers })
     };
-    let files: Vec<PathBuf> = chosen.files.iter().chain(chosen.servers.iter().filter_map(|s| s.schema.lock.as_ref())).cloned().collect();
+    let files = chosen.followed();
     let follow = args.watch_config.then(|| {
         let used = seen(&files);
         (files, used)

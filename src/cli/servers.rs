@@ -1,5 +1,6 @@
 //! Which servers a subcommand is about: one given as a command, or those of configuration files.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -93,6 +94,13 @@ impl Chosen {
     /// These servers, and no file.
     pub(super) fn of(servers: Vec<Watched>) -> Chosen {
         Chosen { servers, skipped: Vec::new(), listen: None, state_dir: None, web_config: None, show_private: None, files: Vec::new() }
+    }
+
+    /// All files that say something of the servers: their own, those that these name, lock files.
+    pub(super) fn followed(&self) -> Vec<PathBuf> {
+        let locks = self.servers.iter().filter_map(|server| server.schema.lock.as_ref());
+        let mut seen = BTreeSet::new();
+        self.files.iter().chain(locks).filter(|file| seen.insert(*file)).cloned().collect()
     }
 
     /// Keeps the servers with these names; all of them if there are none.

@@ -104,7 +104,7 @@ fn of_text(text: &str, path: &Path, env: Env<'_>) -> Result<Said, Vec<FileProble
 fn of_client(text: &str, path: &Path, env: Env<'_>) -> Result<Said, Vec<FileProblem>> {
     let usual = |name, spec| Watched::new(name, spec, INTERVAL);
     match clients::read(text, path, &usual, env) {
-        Ok(found) => Ok(Said { servers: found.servers, skipped: found.skipped, ..Said::default() }),
+        Ok(found) => Ok(Said { servers: found.servers, skipped: found.skipped, files: found.files, ..Said::default() }),
         Err(problems) => Err(problems.into_iter().map(|problem| FileProblem { file: path.to_owned(), problem }).collect()),
     }
 }

@@ -31,11 +31,13 @@ pub struct Loaded {
     pub servers: Vec<Watched>,
     /// Its entries that are not watched.
     pub unwatched: Vec<Unwatched>,
+    /// The files to follow from now on, if they are to be followed; those from before where it is empty.
+    pub files: Vec<PathBuf>,
 }
 
 impl From<Vec<Watched>> for Loaded {
     fn from(servers: Vec<Watched>) -> Loaded {
-        Loaded { servers, unwatched: Vec::new() }
+        Loaded { servers, ..Loaded::default() }
     }
 }
 
@@ -72,13 +74,22 @@ pub struct Reloader {
     told: Told,
     /// One at a time: who comes while one is read has it read once more.
     turn: Mutex<()>,
+    followed: parking_lot::Mutex<Followed>,
+}
+
+/// Files that are followed.
+#[derive(Debug, Default)]
+struct Followed {
+    files: Vec<PathBuf>,
+    /// What stood in them when they were read; `None` if they are to be read again in any case.
+    used: Option<Digest>,
 }
 
 impl Reloader {
     /// A reloader of what `load` reads.
     #[must_use]
     pub fn new(fleet: Arc<Fleet>, load: Load, told: Told) -> Arc<Reloader> {
-        Arc::new(Reloader { fleet, load, told, turn: Mutex::new(()) })
+        Arc::new(Reloader { fleet, load, told, turn: Mutex::new(()), followed: parking_lot::Mutex::default() })
     }
 
     /// Reads the configuration again and watches what it says; `cause` is for the log.
@@ -92,8 +103,9 @@ impl Reloader {
         let load = Arc::clone(&self.load);
         // A file may lie on a disk that takes its time.
         let read = spawn_blocking(move || load()).await.unwrap_or_else(|error| Err(format!("reading the configuration broke off: {error}")));
-        let loaded = read.and_then(|loaded| Ok((unambiguous(loaded.servers)?, loaded.unwatched)));
-        let changes = loaded.map(|(servers, unwatched)| {
+        let loaded = read.and_then(|loaded| Ok((unambiguous(loaded.servers)?, loaded.unwatched, loaded.files)));
+        let changes = loaded.map(|(servers, unwatched, files)| {
+            self.names(files);
             self.fleet.hub.update(|snapshot| snapshot.read(unwatched));
             self.fleet.replace(servers)
         });
@@ -108,16 +120,28 @@ impl Reloader {
         changes
     }
 
-    /// Reloads whenever what stands in one of `files` is not what was `used`, until `stop`. Symbolic links
-    /// may be put in place of others, as Kubernetes does; files may be written in pieces.
+    /// These are the files to follow. Of others than before it is not known whether they changed since they were read: they
+    /// are read once more.
+    fn names(&self, files: Vec<PathBuf>) {
+        let mut followed = self.followed.lock();
+        if !files.is_empty() && !followed.files.is_empty() && followed.files != files {
+            *followed = Followed { files, used: None };
+        }
+    }
+
+    /// Reloads whenever what stands in one of `files`, or of those that are named later, is not what was `used`, until `stop`.
+    /// Symbolic links may be put in place of others, as Kubernetes does; files may be written in pieces.
     pub async fn follow(&self, files: Vec<PathBuf>, used: Digest, mut stop: watch::Receiver<bool>) {
-        let files = Arc::new(files);
-        let mut used = Some(used);
+        *self.followed.lock() = Followed { files, used: Some(used) };
         loop {
             tokio::select! {
                 () = sleep(LOOK) => {}
                 _ = stop.wait_for(|stop| *stop) => return,
             }
+            let (files, used) = {
+                let followed = self.followed.lock();
+                (Arc::new(followed.files.clone()), followed.used)
+            };
             let mut now = look(&files).await;
             if now == used {
                 continue;
@@ -129,9 +153,9 @@ impl Reloader {
                     break;
                 }
             }
-            used = now;
+            self.followed.lock().used = now;
             // What is wrong with it has been told.
-            let _ = self.reload("a change of the file").await;
+            let _ = self.reload(if used.is_some() { "a change of the file" } else { "files that it names now" }).await;
         }
     }
 }

@@ -1,6 +1,5 @@
-//! `.env` files, as the two kinds of readers read them.
+//! `.env` files, in both ways of reading them.
 
-use stdiowatch::config::clients::env_file;
 use stdiowatch::config::dotenv;
 use stdiowatch::words::is_printable;
 
@@ -8,7 +7,7 @@ use stdiowatch::words::is_printable;
 pub fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let lines = text.split(['\n', '\r']).count();
-    assert!(env_file::variables(text).len() <= lines);
+    assert!(dotenv::variables(text).len() <= lines);
     match dotenv::read(text) {
         Ok(variables) => {
             assert!(variables.len() <= lines);

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::env_file;
 use super::fill::{Filler, Gap};
 use super::groups::{Form, last, members, text};
+use crate::config::dotenv;
 use crate::config::tree::{Member, Node, Place, Value};
 use crate::outside::process::{EnvMode, LaunchSpec};
 use crate::words::printable;
@@ -297,7 +297,8 @@ impl<'a> Entry<'a> {
             return Ok(());
         }
         let path = self.filler.ground.path(&self.filled(path, at)?, self.base());
-        for (name, value) in env_file::variables(&env_file::text_of(&path).map_err(|why| broken(at, format!("`envFile`: {why}")))?) {
+        let content = self.filler.text_of(path).map_err(|why| broken(at, format!("`envFile`: {why}")))?;
+        for (name, value) in dotenv::variables(&content) {
             self.is_name(&name, at)?;
             if value.contains('\0') {
                 return Err(broken(at, "`envFile` holds a NUL, which no variable can"));

@@ -4,17 +4,21 @@
 //! left as it is here. What it would fill with nothing because a variable is not set, is not filled:
 //! a server that is started with an empty key tells nobody anything.
 
-use std::path::Path;
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
 
-use super::env_file;
 use super::ground::Ground;
 use super::groups::Form;
+use crate::config::file::{self, BEGINNING};
 use crate::config::similar::similar;
 use crate::config::tree::{Node, Value};
 use crate::words::printable;
 
 /// The longest text that Linux hands to a program, in bytes, its end included (`MAX_ARG_STRLEN`).
 const MAX_TEXT: usize = 128 << 10;
+
+/// The largest file that an entry may point at, in bytes.
+const LARGEST: u64 = 1 << 20;
 
 /// What the name of the variable that stands for an input begins with.
 const INPUT_PREFIX: &str = "STDIOWATCH_INPUT_";
@@ -47,6 +51,8 @@ pub(super) struct Filler<'a> {
     pub(super) inputs: &'a [Node],
     /// Our environment.
     pub(super) env: &'a dyn Fn(&str) -> Option<String>,
+    /// The files that were read, or should have been.
+    pub(super) files: &'a RefCell<Vec<PathBuf>>,
 }
 
 /// Why a text cannot be filled.
@@ -160,8 +166,23 @@ impl Filler<'_> {
         }
         let Some(path) = inner.strip_prefix("file:") else { return Ok(None) };
         let path = self.ground.path(path.trim(), &self.ground.dir);
-        let text = env_file::text_of(&path).map_err(Gap::broken)?;
+        let text = self.text_of(path).map_err(Gap::broken)?;
         Ok(Some(text.trim().to_owned()))
+    }
+
+    /// The text of a file that an entry points at.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, in a sentence.
+    pub(super) fn text_of(&self, path: PathBuf) -> Result<String, String> {
+        let read = file::text(&path, LARGEST).map_err(|problem| {
+            let place = if problem.at == BEGINNING { String::new() } else { format!(":{}", problem.at) };
+            format!("{}{place}: {}", printable(&path.to_string_lossy(), 200), problem.message)
+        });
+        // One that is not there may come.
+        self.files.borrow_mut().push(path);
+        read
     }
 
     /// What VS Code, Cursor and Roo have in common.

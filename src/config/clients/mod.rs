@@ -60,7 +60,6 @@ use crate::running::Watched;
 use crate::words::{ServerName, printable};
 
 mod entry;
-pub mod env_file;
 mod fill;
 mod ground;
 mod groups;
@@ -79,6 +78,8 @@ pub struct Found {
     pub servers: Vec<Configured>,
     /// What cannot, in the order of the file.
     pub skipped: Vec<Skipped>,
+    /// The files that entries point at, those that could not be read included.
+    pub files: Vec<PathBuf>,
 }
 
 /// Whether a file of this name is read as a client's: `.json`, `.jsonc` or `.toml`.
@@ -136,6 +137,7 @@ pub fn read(
     let mut reading = Reading { file: file.to_owned(), launches: Vec::new(), skipped: Vec::new() };
     // What comes from our environment may be a secret, wherever in the file it is filled in.
     let secrets = RefCell::new(Vec::new());
+    let files = RefCell::new(Vec::new());
     let env = |name: &str| {
         let value = env(name)?;
         if !HARMLESS.contains(&name) {
@@ -144,10 +146,11 @@ pub fn read(
         Some(value)
     };
     for group in &groups {
-        let filler = Filler { form: group.form, ground: &ground, project: group.project.as_deref(), inputs: group.inputs, env: &env };
+        let filler = Filler { form: group.form, ground: &ground, project: group.project.as_deref(), inputs: group.inputs, env: &env, files: &files };
         reading.group(group, &filler);
     }
     let mut found = reading.named(usual);
+    found.files = files.into_inner();
     for server in &mut found.servers {
         server.watched.secrets.clone_from(&secrets.borrow());
     }
@@ -200,7 +203,7 @@ impl Reading {
             let watched = with_startup(usual(name, spec), startup);
             servers.push(Configured { watched, file: file.clone(), at });
         }
-        Found { servers, skipped }
+        Found { servers, skipped, files: Vec::new() }
     }
 }
 
