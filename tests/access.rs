@@ -7,18 +7,23 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use common::*;
-use rcgen::{CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, SanType};
+use jiff::Timestamp;
+use jiff::civil::{Date, Time};
+use jiff::tz::TimeZone;
+use rcgen::{CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, SanType, date_time_ymd};
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, SupportedProtocolVersion};
 use serde_json::Value;
+use stdiowatch::outside::clock;
 
 /// Cost 4, so that it is quick: the password is `secret`.
 fn alice() -> String {
@@ -63,6 +68,12 @@ impl Authority {
 
     fn server(&self) -> (String, String) {
         self.pair(&["localhost", "127.0.0.1"], ExtendedKeyUsagePurpose::ServerAuth)
+    }
+
+    fn server_until(&self, day: Date) -> (String, String) {
+        let (key, mut params) = (KeyPair::generate().unwrap(), CertificateParams::new(vec!["localhost".to_owned()]).unwrap());
+        params.not_after = date_time_ymd(day.year().into(), day.month().unsigned_abs(), day.day().unsigned_abs());
+        (params.signed_by(&key, &self.issuer).unwrap().pem(), key.serialize_pem())
     }
 
     fn client(&self, names: &[&str]) -> (String, String) {
@@ -520,6 +531,45 @@ fn a_certificate_is_swapped_while_it_is_used() {
     })
     .expect("it is told");
     assert_eq!(asker.get(port, "/metrics", "").unwrap().0, 401);
+}
+
+#[test]
+fn a_certificate_that_expires_is_told_of_before_it_has() {
+    let door = Door::new();
+    let now = clock::now().unix_ms / 1000;
+    let certify = |days: i64| {
+        let day = TimeZone::UTC.to_datetime(Timestamp::from_second(now + days * 86_400).unwrap()).date();
+        let (certificate, key) = door.authority.server_until(day);
+        door.put("server.crt", &certificate);
+        door.put("server.key", &key);
+        TimeZone::UTC.to_timestamp(day.to_datetime(Time::midnight())).unwrap().as_second()
+    };
+    let soon = certify(5);
+    let (web, log, port) = (
+        door.dir.write("web.yml", &door.tls("client_ca_file: ca.crt\nclient_auth_type: VerifyClientCertIfGiven", "")),
+        door.dir.path("log"),
+        free_port(),
+    );
+    let listen = format!("127.0.0.1:{port}");
+    let args = ["serve", "--listen", &listen, "--web-config", &web, "--name", "mine", "--", PROGRAM, "sample-server", "sound"];
+    let child = door.run.command(&args).stdout(Stdio::null()).stderr(fs::File::create(&log).unwrap()).spawn().unwrap();
+    let _serving = Serving { child, port };
+    poll(LONG, || TcpStream::connect(("127.0.0.1", port)).ok()).unwrap();
+    let told = |what: &str| door.dir.read("log").lines().filter(|line| line.contains(what)).count();
+    let asker = Asker::usual(&door.authority);
+    let expiry = |certificate: &str| {
+        let (_, _, body) = asker.get(port, "/metrics", "").unwrap();
+        let series = format!("stdiowatch_web_certificate_expiry_timestamp_seconds{{certificate=\"{certificate}\"}} ");
+        body.lines().find_map(|line| line.strip_prefix(&series)?.parse::<f64>().ok())
+    };
+    assert_eq!(expiry("server"), Some(soon as f64));
+    assert!(expiry("client_ca") > Some(soon as f64));
+    assert_eq!((told("the certificate of cert_file expires in 4 days"), told("client_ca_file")), (1, 0), "{}", door.dir.read("log"));
+    certify(-2);
+    poll(LONG, || (told("the certificate of cert_file has expired") > 0).then_some(())).expect("it is told");
+    let later = certify(100);
+    poll(LONG, || asker.shown(port)).expect("it is valid again");
+    assert_eq!(expiry("server"), Some(later as f64));
 }
 
 #[test]

@@ -12,8 +12,10 @@ use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 use tracing::{error, info, warn};
 
+use super::expiry;
 use super::servers::Wrong;
 use crate::config::web::{self, Web};
+use crate::outside::clock;
 use crate::running::reload::seen;
 use crate::serve::access::{Access, Guard};
 use crate::serve::own::WebConfig;
@@ -30,6 +32,7 @@ pub(super) struct Doorkeeper {
     /// How the last reading went, for `/metrics`.
     pub(super) told: WebConfig,
     used: Mutex<Used>,
+    expiry: expiry::Told,
 }
 
 /// What the web configuration does not say, and what weighs with it.
@@ -66,7 +69,8 @@ impl Doorkeeper {
             used = Used { seen: Some(seen(&files)), files };
             access = Access { shows_private: around.show_private != Some(false), ..lowered(web::load(file).map_err(Wrong)?)? };
         }
-        Ok(Doorkeeper { guard: Guard::new(access), file, around, told, used: Mutex::new(used) })
+        told.uses(access.expiry());
+        Ok(Doorkeeper { guard: Guard::new(access), file, around, told, used: Mutex::new(used), expiry: expiry::Told::default() })
     }
 
     /// Who stands at the door.
@@ -79,9 +83,10 @@ impl Doorkeeper {
         self.file.is_some()
     }
 
-    /// Says in the log what others than this machine's users could see or do.
+    /// Says in the log what others than this machine's users could see or do, and what expires.
     pub(super) fn warn(&self) {
         let access = self.guard.access();
+        self.expiry.tell(access.expiry(), true, clock::now());
         let Around { loopback, actions, show_private } = self.around;
         if loopback {
             return;
@@ -126,6 +131,7 @@ impl Doorkeeper {
         // Of files that nobody looked at before, nothing is known.
         let seen = seen.filter(|_| used.files == read.files);
         *used = Used { files: read.files, seen };
+        self.told.uses(read.access.expiry());
         self.guard.replace(read.access);
         self.told.read(true);
         drop(used);
@@ -140,6 +146,7 @@ impl Doorkeeper {
                 () = sleep(LOOK) => {}
                 _ = stop.wait_for(|stop| *stop) => return,
             }
+            self.expiry.tell(self.guard.access().expiry(), false, clock::now());
             let this = Arc::clone(&self);
             // A file may lie on a disk that takes its time.
             refused = spawn_blocking(move || this.look(refused)).await.unwrap_or_default();

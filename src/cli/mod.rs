@@ -7,6 +7,7 @@ mod config;
 mod copy_self;
 mod demo;
 mod diff;
+mod expiry;
 mod explain;
 mod healthcheck;
 mod lock;

@@ -173,7 +173,9 @@ impl Watching {
         });
         let own = Arc::new(Own::new(now).context("cannot set up metrics")?);
         if self.door.has_file() {
-            own.registry().register(self.door.told.collector()).context("cannot set up metrics")?;
+            for collector in self.door.told.collectors() {
+                own.registry().register(collector).context("cannot set up metrics")?;
+            }
             tokio::spawn(Arc::clone(&self.door).follow(self.stopped.clone()));
         }
         let fleet = Fleet::new(Arc::clone(&hub), launchpad);

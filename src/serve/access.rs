@@ -21,7 +21,7 @@ use tokio::sync::watch;
 use super::passwords::{Checked, Passwords};
 use super::routes::plain;
 use crate::outside::clock;
-use crate::outside::tls::{Answering, Clients};
+use crate::outside::tls::{Answering, Clients, Expiry};
 
 /// Who may ask, and how.
 #[derive(Debug, Default)]
@@ -44,6 +44,12 @@ impl Access {
     pub fn authenticates(&self) -> bool {
         let clients = self.clients().map(|clients| clients.auth());
         !self.users.is_empty() || clients.is_some_and(|auth| auth.requires() && auth.verifies())
+    }
+
+    /// Until when its certificates are of use.
+    #[must_use]
+    pub fn expiry(&self) -> Expiry {
+        self.tls.as_ref().map(|tls| tls.expiry).unwrap_or_default()
     }
 
     fn clients(&self) -> Option<&Arc<Clients>> {

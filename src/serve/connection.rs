@@ -213,7 +213,7 @@ impl Service<Request<Incoming>> for Requests {
 
 /// The stream that requests come over, and how it came about; `None` if none ever will.
 async fn open(mut stream: Watched, tls: Option<Answering>) -> Option<(Stream, Line)> {
-    let Some(Answering { config, clients }) = tls else { return Some((Stream::Plain(stream), Line::Plain)) };
+    let Some(Answering { config, clients, .. }) = tls else { return Some((Stream::Plain(stream), Line::Plain)) };
     let mut first = [0];
     if stream.stream.peek(&mut first).await.ok()? == 0 {
         return None;

@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
-use prometheus::{Counter, Gauge, Opts, Registry};
+use prometheus::{Counter, Gauge, GaugeVec, Opts, Registry};
 use rustix::process::{Resource, getrlimit};
 
 use crate::outside::clock;
+use crate::outside::tls::Expiry;
 use crate::words::Moment;
 
 /// The registry of what is the process' own.
@@ -67,40 +68,58 @@ impl Own {
     }
 }
 
-/// How the web configuration was last read; a metric only where there is one.
+/// How the web configuration was last read, and until when its certificates are of use; metrics only where there is one.
 #[derive(Clone, Debug)]
-pub struct WebConfig(Gauge);
+pub struct WebConfig {
+    accepted: Gauge,
+    expiry: GaugeVec,
+}
 
 impl WebConfig {
-    /// The metric, with a reading that went well.
+    /// The metrics, with a reading that went well.
     ///
     /// # Errors
     ///
-    /// When its name is none: a mistake in this file.
+    /// When a name is none: a mistake in this file.
     pub fn new() -> Result<WebConfig, prometheus::Error> {
-        let told = WebConfig(Gauge::new(
+        let accepted = Gauge::new(
             "stdiowatch_web_config_last_reload_successful",
             "Whether the web configuration and its certificates were accepted when they were last read (1), or those before are still used (0).",
-        )?);
+        )?;
+        let expiry = Opts::new(
+            "stdiowatch_web_certificate_expiry_timestamp_seconds",
+            "When the certificate that is used expires: that of the server, or the last one of client_ca.",
+        );
+        let told = WebConfig { accepted, expiry: GaugeVec::new(expiry, &["certificate"])? };
         told.read(true);
         Ok(told)
     }
 
     /// It was read, and accepted or not.
     pub fn read(&self, accepted: bool) {
-        self.0.set(f64::from(u8::from(accepted)));
+        self.accepted.set(f64::from(u8::from(accepted)));
+    }
+
+    /// These certificates are used.
+    pub fn uses(&self, expiry: Expiry) {
+        self.expiry.reset();
+        for (certificate, at) in [("server", expiry.server), ("client_ca", expiry.client_authority)] {
+            if let Some(at) = at {
+                self.expiry.with_label_values(&[certificate]).set(Moment { unix_ms: at.saturating_mul(1000), ..Moment::default() }.unix_seconds());
+            }
+        }
     }
 
     /// Whether the last reading was refused.
     #[must_use]
     pub fn is_refused(&self) -> bool {
-        self.0.get() < 0.5
+        self.accepted.get() < 0.5
     }
 
     /// For a registry.
     #[must_use]
-    pub fn collector(&self) -> Box<dyn Collector> {
-        Box::new(self.0.clone())
+    pub fn collectors(&self) -> [Box<dyn Collector>; 2] {
+        [Box::new(self.accepted.clone()), Box::new(self.expiry.clone())]
     }
 }
 

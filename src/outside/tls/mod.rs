@@ -4,7 +4,9 @@
 
 mod asking;
 mod clients;
+mod der;
 mod names;
+mod validity;
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,6 +20,7 @@ use rustls::{CipherSuite, Error, InconsistentKeys, NamedGroup, RootCertStore, Se
 pub use asking::{Trust, asking};
 pub use clients::{ClientAuth, Clients};
 pub use names::names;
+pub use validity::not_after;
 
 /// Curves by Go's names.
 pub const CURVES: [(&str, NamedGroup); 3] =
@@ -92,11 +95,22 @@ pub struct Answering {
     pub config: Arc<ServerConfig>,
     /// Who looks at clients' certificates, if anybody does.
     pub clients: Option<Arc<Clients>>,
+    /// Until when what was given is of use.
+    pub expiry: Expiry,
+}
+
+/// Until when certificates are valid, in seconds since the Unix epoch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Expiry {
+    /// Our own; without those between it and its authority.
+    pub server: Option<i64>,
+    /// The last of those whose certificates are taken from clients: one that takes over from another stands beside it.
+    pub client_authority: Option<i64>,
 }
 
 impl fmt::Debug for Answering {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Answering").field("clients", &self.clients).finish_non_exhaustive()
+        f.debug_struct("Answering").field("clients", &self.clients).field("expiry", &self.expiry).finish_non_exhaustive()
     }
 }
 
@@ -115,6 +129,11 @@ pub fn answering(settings: Settings) -> Result<Answering, (Part, String)> {
     let chain = certificates(&settings.certificate).map_err(|why| (Part::Certificate, why))?;
     let key = key(&settings.key).map_err(|why| (Part::Key, why))?;
     let clients = clients(&settings, &provider).map_err(|why| (Part::ClientAuthority, why))?;
+    let authorities = settings.client_authority.as_deref().and_then(|pem| certificates(pem).ok()).unwrap_or_default();
+    let expiry = Expiry {
+        server: chain.first().and_then(|certificate| not_after(certificate)),
+        client_authority: authorities.iter().filter_map(|certificate| not_after(certificate)).max(),
+    };
     let builder = ServerConfig::builder_with_provider(provider).with_protocol_versions(versions);
     let builder = builder.map_err(|error| (Part::Versions, error.to_string()))?;
     let builder = match &clients {
@@ -132,7 +151,7 @@ pub fn answering(settings: Settings) -> Result<Answering, (Part, String)> {
     })?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     config.ignore_client_order = settings.prefer_own_order;
-    Ok(Answering { config: Arc::new(config), clients })
+    Ok(Answering { config: Arc::new(config), clients, expiry })
 }
 
 /// What there is of ciphers, or what of it is wanted.
