@@ -6,15 +6,17 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
+use super::premises::Found;
 use super::{USAGE, access};
-use crate::config::{Configuration, Skipped, load, schema, show};
+use crate::config::{Configuration, FileProblem, Skipped, load, schema, show};
 use crate::words::printable;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ConfigCommand {
-    /// Read configuration files, and say what is wrong with them. Nothing is launched.
+    /// Read configuration files, and say what is wrong with them, and what they need that is not there. Nothing is
+    /// launched.
     ///
-    /// Exit status: 0 nothing is wrong, 2 something is.
+    /// Exit status: 0 nothing is wrong (warnings allowed), 2 something is.
     Check {
         /// The files: ours, or those of MCP clients.
         #[arg(required_unless_present = "web_config", value_name = "FILE")]
@@ -22,6 +24,10 @@ pub(super) enum ConfigCommand {
         /// A web configuration, to be checked as well.
         #[arg(long, value_name = "FILE")]
         web_config: Option<PathBuf>,
+        /// Exit with 2 on warnings too: on what may be there where the servers are to run, a command that is not found, a
+        /// directory or a lock file that is missing.
+        #[arg(long)]
+        strict: bool,
     },
     /// Print the JSON Schema of a configuration, for editors.
     Schema,
@@ -33,19 +39,33 @@ pub(super) enum ConfigCommand {
     },
 }
 
+/// What there is to say.
+#[derive(Default)]
+struct Said {
+    /// To stdout.
+    told: String,
+    /// To stderr.
+    warned: String,
+    /// To stderr; not of something that is as it should be.
+    wrong: String,
+}
+
 pub(super) fn run(command: ConfigCommand) -> ExitCode {
     match command {
-        ConfigCommand::Check { files, web_config } => read(&files, |configuration| {
-            let (mut said, mut wrong) = checked(&files, configuration);
-            for file in web_config.iter().chain(&configuration.web_config) {
-                match access::check(file) {
-                    Ok(()) => said.push_str(&format!("{}: ok\n", printable(&file.to_string_lossy(), 300))),
-                    Err(problems) => wrong.push_str(&format!("{problems}\n")),
+        ConfigCommand::Check { files, web_config, strict } => {
+            let said = read(&files, |configuration| {
+                let mut said = checked(&files, configuration);
+                for file in web_config.iter().chain(&configuration.web_config) {
+                    match access::check(file) {
+                        Ok(()) => said.told.push_str(&format!("{}: ok\n", printable(&file.to_string_lossy(), 300))),
+                        Err(problems) => said.wrong.push_str(&format!("{problems}\n")),
+                    }
                 }
-            }
-            (said, wrong)
-        }),
-        ConfigCommand::Show { files } => read(&files, |configuration| (show(configuration), String::new())),
+                said
+            });
+            print(&said, strict)
+        }
+        ConfigCommand::Show { files } => print(&read(&files, |configuration| Said { told: show(configuration), ..Said::default() }), false),
         ConfigCommand::Schema => {
             say(&format!("{:#}\n", schema()));
             ExitCode::SUCCESS
@@ -53,32 +73,44 @@ pub(super) fn run(command: ConfigCommand) -> ExitCode {
     }
 }
 
-/// Reads the files, and prints what is to be said of them: to stdout, and what is wrong to stderr.
-fn read(files: &[PathBuf], told: impl Fn(&Configuration) -> (String, String)) -> ExitCode {
-    let (said, wrong) = match load(files, &|name| std::env::var(name).ok()) {
+/// Reads the files; what is to be said of them, or what is wrong with them.
+fn read(files: &[PathBuf], told: impl Fn(&Configuration) -> Said) -> Said {
+    match load(files, &|name| std::env::var(name).ok()) {
         Ok(configuration) => told(&configuration),
-        Err(problems) => (String::new(), problems.iter().map(|problem| format!("{problem}\n")).collect()),
-    };
-    say(&said);
-    eprint!("{wrong}");
-    if wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(USAGE) }
+        Err(problems) => Said { wrong: problems.iter().map(|problem| format!("{problem}\n")).collect(), ..Said::default() },
+    }
 }
 
-/// A line for each file, and one for each entry that is not watched.
-fn checked(files: &[PathBuf], configuration: &Configuration) -> (String, String) {
-    let (mut said, mut wrong) = (String::new(), String::new());
+/// Prints all of it, and says with which status to exit.
+fn print(said: &Said, strict: bool) -> ExitCode {
+    say(&said.told);
+    eprint!("{}{}", said.warned, said.wrong);
+    let is_wrong = !said.wrong.is_empty() || strict && !said.warned.is_empty();
+    if is_wrong { ExitCode::from(USAGE) } else { ExitCode::SUCCESS }
+}
+
+/// A line for each file, one for each entry that is not watched, and one for each thing that is needed and not there.
+fn checked(files: &[PathBuf], configuration: &Configuration) -> Said {
+    let mut said = Said::default();
+    let mut found = Found::default();
+    configuration.servers.iter().for_each(|server| found.look(server));
     for file in files {
         let shown = printable(&file.to_string_lossy(), 300);
         let servers = configuration.servers.iter().filter(|server| server.file == *file).count();
         let skipped: Vec<&Skipped> = configuration.skipped.iter().filter(|skipped| skipped.file == *file).collect();
-        let word = if skipped.iter().any(|skipped| skipped.broken) { "" } else { "ok, " };
-        let _ = writeln!(said, "{shown}: {word}{servers} server{}", if servers == 1 { "" } else { "s" });
+        let is_wrong = skipped.iter().any(|skipped| skipped.broken) || found.mistakes.iter().any(|mistake| mistake.file == *file);
+        let word = if is_wrong { "" } else { "ok, " };
+        let _ = writeln!(said.told, "{shown}: {word}{servers} server{}", if servers == 1 { "" } else { "s" });
         for skipped in skipped {
-            let to = if skipped.broken { &mut wrong } else { &mut said };
+            let to = if skipped.broken { &mut said.wrong } else { &mut said.told };
             let _ = writeln!(to, "{}", super::servers::told(skipped));
         }
     }
-    (said, wrong)
+    for FileProblem { file, problem } in &found.warnings {
+        let _ = writeln!(said.warned, "{}:{}: warning: {}", printable(&file.to_string_lossy(), 300), problem.at, problem.message);
+    }
+    said.wrong.extend(found.mistakes.iter().map(|mistake| format!("{mistake}\n")));
+    said
 }
 
 /// Whoever reads may have read enough (`| head`).

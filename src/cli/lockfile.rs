@@ -36,8 +36,14 @@ pub(super) fn of_server(path: &Path, name: &ServerName) -> anyhow::Result<Arc<Li
     if let Some(listing) = lock.servers.remove(name) {
         return Ok(Arc::new(listing));
     }
+    bail!("{}; --name says what a server is called", says_nothing_of(path, name, &lock));
+}
+
+/// That the lock file at `path` is about others than this server.
+pub(super) fn says_nothing_of(path: &Path, name: &ServerName, lock: &LockFile) -> String {
     let names: Vec<&str> = lock.servers.keys().map(ServerName::as_str).collect();
-    bail!("{} says nothing of a server \"{name}\", but of: {}; --name says what a server is called", shown(path), names.join(", "));
+    let others = if names.is_empty() { "nothing".to_owned() } else { printable(&names.join(", "), 600) };
+    format!("{} says nothing of a server \"{name}\", but of: {others}", shown(path))
 }
 
 /// Reads what the servers' lock files say of them.

@@ -15,6 +15,7 @@ mod lockfile;
 mod log;
 mod output;
 mod panics;
+mod premises;
 mod probing;
 mod progress;
 mod reference;

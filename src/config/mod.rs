@@ -61,6 +61,19 @@ pub struct Configured {
     pub file: PathBuf,
     /// Where it stands in there.
     pub at: Place,
+    /// Where what it needs is named.
+    pub places: Places,
+}
+
+/// Where a file names what a server needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Places {
+    /// Its command.
+    pub command: Place,
+    /// Its working directory; where it stands itself, if that is not said.
+    pub cwd: Place,
+    /// Its lock file; where it stands itself, if there is none.
+    pub lock: Place,
 }
 
 /// An entry that cannot be watched, and why.

@@ -9,7 +9,7 @@ use super::keys::{DEFAULTS, FILE, SERVER};
 use super::kind::Kind;
 use super::read::{Got, Reader, What};
 use super::tree::{Member, Node, Place, Problem, Value};
-use super::{Configured, Env, FileProblem, yaml};
+use super::{Configured, Env, FileProblem, Places, yaml};
 use crate::words::ServerName;
 use lower::Lowering;
 
@@ -90,7 +90,9 @@ fn servers(root: &Node, lowering: &mut Lowering<'_>, ours: &mut Ours) -> Vec<Pro
             continue;
         };
         let watched = lowering.server(name, &got, reader.secrets);
-        ours.servers.push(Configured { watched, file: lowering.file.to_owned(), at: server.at });
+        let at = |path: &[&str]| got.at_path(path).map_or(server.at, |got| got.at);
+        let places = Places { command: at(&["command"]), cwd: at(&["cwd"]), lock: at(&["schema", "lock"]) };
+        ours.servers.push(Configured { watched, file: lowering.file.to_owned(), at: server.at, places });
     }
     problems
 }

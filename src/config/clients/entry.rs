@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::fill::{Filler, Gap};
 use super::groups::{Form, last, members, text};
-use crate::config::dotenv;
+use crate::config::{Places, dotenv};
 use crate::config::tree::{Member, Node, Place, Value};
 use crate::outside::process::{EnvMode, LaunchSpec};
 use crate::words::printable;
@@ -30,6 +30,8 @@ pub(super) struct Launch {
     pub(super) spec: LaunchSpec,
     /// How long its client gives it to start, where the file says so.
     pub(super) startup: Option<Duration>,
+    /// Where what it needs is named.
+    pub(super) places: Places,
 }
 
 /// Why an entry cannot be watched.
@@ -65,7 +67,7 @@ pub(super) fn read(entry: &Member, filler: &Filler<'_>) -> Result<Launch, Refusa
     entry.is_stdio()?;
     let (command, args) = entry.command()?;
     let spec = LaunchSpec { command, args, env_mode: entry.env_mode(), env: entry.env()?, cwd: entry.cwd()?, ..LaunchSpec::default() };
-    Ok(Launch { spec, startup: entry.startup()? })
+    Ok(Launch { spec, startup: entry.startup()?, places: entry.places() })
 }
 
 struct Entry<'a> {
@@ -82,6 +84,11 @@ impl<'a> Entry<'a> {
 
     fn get(&self, key: &str) -> Option<&'a Member> {
         last(self.keys, key)
+    }
+
+    fn places(&self) -> Places {
+        let place = |key| self.get(key).map_or(self.at, |member| member.value.at);
+        Places { command: place("command"), cwd: place("cwd"), lock: self.at }
     }
 
     fn word(&self, key: &str) -> Option<&'a str> {

@@ -197,11 +197,11 @@ impl Reading {
         skipped.sort_by_key(|skipped| skipped.at);
         let wanted: Vec<String> = launches.iter().map(|(name, ..)| name.clone()).collect();
         let mut servers = Vec::with_capacity(launches.len());
-        for (name, (_, at, entry::Launch { spec, startup })) in names::unique(&wanted).into_iter().zip(launches) {
+        for (name, (_, at, entry::Launch { spec, startup, places })) in names::unique(&wanted).into_iter().zip(launches) {
             // An empty name was skipped before, and every other one can be made one.
             let Some(name) = name else { continue };
             let watched = with_startup(usual(name, spec), startup);
-            servers.push(Configured { watched, file: file.clone(), at });
+            servers.push(Configured { watched, file: file.clone(), at, places });
         }
         Found { servers, skipped, files: Vec::new() }
     }

@@ -4,6 +4,7 @@
 //! spec         what to launch: LaunchSpec, EnvMode, StdioKind
 //! environment  the environment that the server gets, and the PATH in it
 //! resolve      command → file, or which of the mistakes it is that the kernel calls ENOENT
+//! outlook      what stands in the way of a launch, without one
 //! binaries     files known to have no such line, so that they are not read each time
 //! format       the first bytes of that file: its `#!` line, the loader that an ELF asks for
 //! stdio        the three pipes (or socket pairs) between us and the server
@@ -51,6 +52,7 @@ mod inherit;
 pub(in crate::outside) mod kin;
 mod launch;
 mod leader;
+mod outlook;
 mod private_tmp;
 pub(in crate::outside) mod proc_fs;
 mod resolve;
@@ -68,5 +70,6 @@ pub use guarding::guard_main;
 pub use kin::Kin;
 pub use launch::Launcher;
 pub use leader::Signal;
+pub use outlook::obstacle;
 pub use shim::{SUBCOMMAND as SHIM, shim_main};
 pub use spec::{EnvMode, LaunchSpec, Leftovers, Resources, StdioKind};

@@ -171,6 +171,14 @@ impl<'a> Place<'a> {
         !head.starts_with(b"\x7fELF") && format::shebang(&head).is_none() && !misc()
     }
 
+    /// Why `file`, the one that `command` was resolved to, could not be executed, as far as that can be said without trying.
+    pub(super) fn refusal(&self, command: &str, file: &Path) -> Option<LaunchError> {
+        match self.executable(file) {
+            Err(errno) => Some(self.explain(errno, command, file)),
+            Ok(()) => self.is_no_program(file).then(|| self.explain(Errno::NOEXEC, command, file)),
+        }
+    }
+
     /// Why `file`, the one that `command` was resolved to, cannot be executed: the kernel said `errno`.
     pub(super) fn explain(&self, errno: Errno, command: &str, file: &Path) -> LaunchError {
         match errno {
