@@ -227,6 +227,7 @@ fn an_address_in_use_is_told_before_anything_is_launched() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{said}");
     assert!(said.contains(&address) && said.contains("address already in use"), "{said}");
+    assert!(said.trim_end().ends_with("; give another address by --listen"), "{said}");
     assert!(!trace.exists());
 }
 
@@ -242,6 +243,9 @@ fn a_tool_can_be_called() {
     let failed = (Some(1), vec!["call.failed".to_owned()], Value::from("call_failed"));
     assert_eq!(call(r#"{"tool":"add","arguments":{"a":2,"b":3},"expect":{"contains":"7"}}"#), failed);
     assert_eq!(call("no-such-tool"), failed);
+    let output = Run::new().output(&["check", "--format", "json", "--call", "ecoh", "--", PROGRAM, "sample-server", "sound"]);
+    let said = &report(&output)["findings"][0]["message"];
+    assert_eq!(said, "the call of \"ecoh\" failed: the server lists no such tool (did you mean \"echo\"?)");
 }
 
 #[test]

@@ -265,9 +265,25 @@ fn a_bad_entry_is_named_and_loses_no_other() {
 }
 
 #[test]
+fn a_misspelt_key_is_told_with_what_was_meant_and_its_place() {
+    let text = r#"{"mcpServers": {"a": {"command": "x", "agrs": ["y"]}, "b": {"comand": "y"}, "c": {"url": "http://x", "comand": "y"}}}"#;
+    let found = read(text, Path::new("/x/mcp.json")).unwrap();
+    let slips: Vec<String> = found.slips.iter().map(|slip| format!("{} {}", slip.at, slip.message)).collect();
+    assert_eq!(slips, ["1:39 clients pass over `agrs`; did you mean `args`?"]);
+    let wanted = "a = x [] {}\n1:55 b ! it has neither `command` nor `url`; 1:61: clients pass over `comand`; did you mean `command`?\n1:83 c - it is remote (`url`), and only servers on stdio can be watched\n";
+    assert_eq!(shown(&found), wanted);
+    assert_eq!(of("/x/mcp.json", r#"{"mcpServer": {"a": {"command": "x"}}}"#), "1:2 `mcpServer` names no servers; did you mean `mcpServers`?\n");
+    assert_eq!(of("/x/config.toml", "[mcp_server.a]\ncommand = \"x\"\n"), "1:2 `mcp_server` names no servers; did you mean `mcp_servers`?\n");
+}
+
+#[test]
 fn the_files_that_entries_point_at_are_told() {
     let text = r#"{"mcpServers": {"a": {"command": "x", "envFile": "/nowhere/a.env"}, "b": {"command": "y", "envFile": "b.env"}}}"#;
-    assert_eq!(read(text, Path::new("/x/mcp.json")).unwrap().files, [Path::new("/nowhere/a.env"), Path::new("/x/b.env")], "those that are missing too");
+    assert_eq!(
+        read(text, Path::new("/x/mcp.json")).unwrap().files,
+        [Path::new("/nowhere/a.env"), Path::new("/x/b.env")],
+        "those that are missing too"
+    );
     let text = r#"{"mcp": {"c": {"type": "local", "command": ["{file:/nowhere/c}"]}}}"#;
     assert_eq!(read(text, Path::new("/x/opencode.json")).unwrap().files, [Path::new("/nowhere/c")]);
 }

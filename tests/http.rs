@@ -757,7 +757,7 @@ fn an_address_that_cannot_be_had_is_named() {
     let taken = bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let told = |address: &str| bind(address).unwrap_err().to_string();
-    assert_eq!(told(&address), format!("cannot listen on {address}: address already in use; something else listens there"));
+    assert_eq!(told(&address), format!("cannot listen on {address}: address already in use; something else listens there, and `ss -ltnp` says what"));
     assert_eq!(told("192.0.2.1:1"), "cannot listen on 192.0.2.1:1: this machine has no such address");
     for wrong in ["", "localhost", "127.0.0.1", "::1:80", "1.2.3.4:", "1.2.3.4:70000", "http://x/", ":http", "[::1]"] {
         assert!(told(wrong).contains("an address is HOST:PORT, as in 127.0.0.1:10779"), "{wrong}: {}", told(wrong));

@@ -36,6 +36,9 @@ fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     for skipped in &chosen.skipped {
         eprintln!("stdiowatch: {}", servers::told(skipped));
     }
+    for slip in &chosen.slips {
+        eprintln!("stdiowatch: {slip}");
+    }
     if !args.allow.is_empty() && chosen.servers.iter().all(|server| server.schema.locked.is_none()) {
         bail!("{NO_LOCK}");
     }

@@ -106,7 +106,7 @@ fn checked(files: &[PathBuf], configuration: &Configuration) -> Said {
             let _ = writeln!(to, "{}", super::servers::told(skipped));
         }
     }
-    for FileProblem { file, problem } in &found.warnings {
+    for FileProblem { file, problem } in configuration.slips.iter().chain(&found.warnings) {
         let _ = writeln!(said.warned, "{}:{}: warning: {}", printable(&file.to_string_lossy(), 300), problem.at, problem.message);
     }
     said.wrong.extend(found.mistakes.iter().map(|mistake| format!("{mistake}\n")));

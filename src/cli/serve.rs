@@ -26,7 +26,7 @@ use crate::running::keeper::Keeper;
 use crate::running::reload::{Loaded, Reading, Reloader, Source, seen};
 use crate::running::{Fleet, Launchpad, Watched};
 use crate::serve::actions::Actions;
-use crate::serve::listen::{self, Limits};
+use crate::serve::listen::{self, BindError, Limits};
 use crate::serve::own::Own;
 use crate::serve::routes::{Sources, routes, with_guard};
 
@@ -52,7 +52,10 @@ fn serve(args: &ServeArgs) -> anyhow::Result<()> {
         Signals::catch()?
     };
     let by_manager = if handed.is_some() { ", handed over by the service manager" } else { "" };
-    let listener = handed.map_or_else(|| listen::bind(&listen), Ok)?;
+    let listener = match handed {
+        Some(listener) => listener,
+        None => listen::bind(&listen).map_err(|error| told_of(error, args, &chosen))?,
+    };
     let loopback = listener.local_addr().is_ok_and(|address| address.ip().to_canonical().is_loopback());
     let web_config = args.web_config.clone().or_else(|| chosen.web_config.clone());
     let door = Arc::new(Doorkeeper::new(web_config, Around { loopback, actions: args.enable_actions, show_private: chosen.show_private })?);
@@ -66,6 +69,7 @@ fn serve(args: &ServeArgs) -> anyhow::Result<()> {
             false => info!("{}", servers::told(skipped)),
         }
     }
+    chosen.slips.iter().for_each(|slip| warn!("{slip}"));
     for server in &chosen.servers {
         info!(server = server.name.as_str(), every = ?server.interval, "watching");
     }
@@ -80,6 +84,17 @@ fn serve(args: &ServeArgs) -> anyhow::Result<()> {
     // A configuration that is still being read keeps nobody.
     runtime.shutdown_background();
     ended
+}
+
+/// Why nobody can be listened to, and what to change.
+fn told_of(error: BindError, args: &ServeArgs, chosen: &Chosen) -> anyhow::Error {
+    let BindError::Taken { .. } = error else { return error.into() };
+    let change = match (&args.listen, &chosen.listen) {
+        (Some(_), _) => "give another address by --listen",
+        (None, Some(_)) => "write another address under `listen` in the configuration, or give one by --listen",
+        (None, None) => "give another address by --listen, or write it under `listen` in a configuration",
+    };
+    anyhow::anyhow!("{error}; {change}")
 }
 
 /// Where accepted schemas are kept: where it was said, or else where the XDG base directory
@@ -140,6 +155,7 @@ fn source(args: &ServeArgs, chosen: &Chosen, door: &Arc<Doorkeeper>) -> Option<S
         for skipped in chosen.skipped.iter().filter(|skipped| skipped.broken) {
             warn!("{}", servers::told(skipped));
         }
+        chosen.slips.iter().for_each(|slip| warn!("{slip}"));
         Ok(Loaded { unwatched: servers::unwatched(&chosen.skipped), files: chosen.followed(), servers: chosen.servers })
     };
     let files = chosen.followed();

@@ -22,6 +22,8 @@ pub(super) struct Chosen {
     pub(super) servers: Vec<Watched>,
     /// Entries of files that cannot be watched.
     pub(super) skipped: Vec<Skipped>,
+    /// Keys of files that nobody reads.
+    pub(super) slips: Vec<FileProblem>,
     /// What the files say of where to listen and to keep things.
     pub(super) listen: Option<String>,
     pub(super) state_dir: Option<PathBuf>,
@@ -72,7 +74,7 @@ pub(super) fn located(args: &ServerArgs, names: &[String], interval: Option<Dura
         bail!("--{option} is for a server that is given as a command; write it into the file for those of --config");
     }
     let configuration = config::load(&args.config, &|name| std::env::var(name).ok()).map_err(Wrong)?;
-    let Configuration { listen, state_dir, web_config, show_private, servers, skipped, files } = configuration;
+    let Configuration { listen, state_dir, web_config, show_private, servers, skipped, slips, files } = configuration;
     let mut servers: Vec<Watched> = servers.into_iter().map(|server| server.watched).collect();
     for server in &mut servers {
         server.interval = interval.unwrap_or(server.interval);
@@ -80,7 +82,7 @@ pub(super) fn located(args: &ServerArgs, names: &[String], interval: Option<Dura
             server.schema.lock.clone_from(&args.lock);
         }
     }
-    let mut chosen = Chosen { servers, skipped, listen, state_dir, web_config, show_private, files };
+    let mut chosen = Chosen { servers, skipped, slips, listen, state_dir, web_config, show_private, files };
     chosen.restrict(names)?;
     if chosen.servers.is_empty() {
         let why: Vec<String> = chosen.skipped.iter().map(told).collect();
@@ -93,7 +95,7 @@ pub(super) fn located(args: &ServerArgs, names: &[String], interval: Option<Dura
 impl Chosen {
     /// These servers, and no file.
     pub(super) fn of(servers: Vec<Watched>) -> Chosen {
-        Chosen { servers, skipped: Vec::new(), listen: None, state_dir: None, web_config: None, show_private: None, files: Vec::new() }
+        Chosen { servers, skipped: Vec::new(), slips: Vec::new(), listen: None, state_dir: None, web_config: None, show_private: None, files: Vec::new() }
     }
 
     /// All files that say something of the servers: their own, those that these name, lock files.
@@ -120,6 +122,7 @@ impl Chosen {
         }
         self.servers.retain(|server| names.iter().any(|name| server.name.as_str() == name));
         self.skipped.clear();
+        self.slips.clear();
         Ok(())
     }
 }

@@ -21,6 +21,7 @@ struct Said {
     show_private: Option<(bool, Place)>,
     servers: Vec<Configured>,
     skipped: Vec<Skipped>,
+    slips: Vec<FileProblem>,
     files: Vec<PathBuf>,
 }
 
@@ -68,6 +69,7 @@ fn put_together(files: &mut dyn Iterator<Item = Read<'_>>) -> Result<Configurati
                 problems.extend(show_private.take(path, said.show_private));
                 configuration.servers.extend(said.servers);
                 configuration.skipped.extend(said.skipped);
+                configuration.slips.extend(said.slips);
                 configuration.files.extend(said.files);
             }
             Err(wrong) => problems.extend(wrong),
@@ -97,15 +99,18 @@ fn of_text(text: &str, path: &Path, env: Env<'_>) -> Result<Said, Vec<FileProble
         return of_client(text, path, env);
     }
     let ours::Ours { listen, state_dir, web_config, show_private, servers, files } = ours::read(text, path, env)?;
-    Ok(Said { listen, state_dir, web_config, show_private, servers, skipped: Vec::new(), files })
+    Ok(Said { listen, state_dir, web_config, show_private, servers, files, ..Said::default() })
 }
 
 /// What the file of an MCP client says.
 fn of_client(text: &str, path: &Path, env: Env<'_>) -> Result<Said, Vec<FileProblem>> {
     let usual = |name, spec| Watched::new(name, spec, INTERVAL);
+    let in_file = |problem| FileProblem { file: path.to_owned(), problem };
     match clients::read(text, path, &usual, env) {
-        Ok(found) => Ok(Said { servers: found.servers, skipped: found.skipped, files: found.files, ..Said::default() }),
-        Err(problems) => Err(problems.into_iter().map(|problem| FileProblem { file: path.to_owned(), problem }).collect()),
+        Ok(clients::Found { servers, skipped, slips, files }) => {
+            Ok(Said { servers, skipped, slips: slips.into_iter().map(in_file).collect(), files, ..Said::default() })
+        }
+        Err(problems) => Err(problems.into_iter().map(in_file).collect()),
     }
 }
 

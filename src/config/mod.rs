@@ -12,7 +12,6 @@ pub mod quantity;
 mod read;
 mod schema;
 mod show;
-mod similar;
 mod text;
 pub mod tree;
 pub mod web;
@@ -48,6 +47,8 @@ pub struct Configuration {
     pub servers: Vec<Configured>,
     /// The entries that cannot be watched.
     pub skipped: Vec<Skipped>,
+    /// Keys of clients' files that nobody reads, and what may have been meant.
+    pub slips: Vec<FileProblem>,
     /// All files that were read, those with secrets and the lock files included, for watching.
     pub files: Vec<PathBuf>,
 }

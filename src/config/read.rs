@@ -7,11 +7,10 @@ use super::expand::{Expanded, expand};
 use super::keys::{DEFAULTS, FILE, SERVER};
 use super::kind::{Key, Keys, Kind, Names, or};
 use super::quantity::{Amount, Measured};
-use super::similar::similar;
 use super::text::Texts;
 use super::tree::{Member, Node, Place, Problem, Value};
 use crate::judge::{CHECKS, check};
-use crate::words::{ServerName, printable};
+use crate::words::{ServerName, printable, similar};
 
 /// A value that is what it has to be.
 #[derive(Clone, Debug, PartialEq)]

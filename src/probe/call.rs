@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::protocol::json::{Doc, Value, write_canonical};
 use crate::protocol::mcp::Item;
-use crate::words::Redactor;
+use crate::words::{Redactor, similar};
 
 /// What to call, and what to expect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,10 +36,12 @@ impl Call {
         }
     }
 
-    /// Why the call must not be made; `None` if it may. `tool` is the tool, if the server lists it.
-    pub(super) fn objection(&self, tool: Option<&Item>) -> Option<String> {
+    /// Why the call must not be made; `None` if it may. `tool` is the tool, if the server lists it; `near` what it lists
+    /// that is called nearly so.
+    pub(super) fn objection(&self, tool: Option<&Item>, near: &Near, redactor: &Redactor) -> Option<String> {
         let Some(tool) = tool else {
-            return Some("the server lists no such tool".to_owned());
+            let meant = near.name.as_deref().map_or_else(String::new, |name| format!(" (did you mean \"{}\"?)", redactor.printable(name, 100)));
+            return Some(format!("the server lists no such tool{meant}"));
         };
         if self.insist {
             return None;
@@ -64,6 +66,26 @@ impl Call {
             return Some(format!("its texts do not contain \"{}\"", redactor.printable(wanted, 100)));
         }
         self.equals.iter().find_map(|(pointer, wanted)| unequal(result, pointer, wanted, redactor))
+    }
+}
+
+/// So many names are looked at in one session: a server may list any number.
+const MOST_NAMES: usize = 256;
+
+/// The name of a listed tool that is nearest to the one to call.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Near {
+    name: Option<String>,
+    seen: usize,
+}
+
+impl Near {
+    /// These tools are listed, perhaps besides others.
+    pub(super) fn see(&mut self, call: &Call, tools: &[Item]) {
+        let names = tools.iter().take(MOST_NAMES.saturating_sub(self.seen)).map(|tool| tool.name.as_str());
+        let names = self.name.as_deref().into_iter().chain(names);
+        self.seen += tools.len();
+        self.name = similar(&call.tool, names).map(str::to_owned);
     }
 }
 

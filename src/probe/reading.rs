@@ -347,6 +347,9 @@ impl Session {
     fn take_page(&mut self, heard: Heard<'_>, kind: ListKind, mut page: ListPage, effects: &mut VecDeque<Effect>) {
         let (flaws, missing) = (std::mem::take(&mut page.flaws), std::mem::take(&mut page.missing));
         self.note_flaws(heard, Asked::List(kind), flaws, missing);
+        if let (ListKind::Tools, Some(call)) = (kind, &self.plan.call) {
+            self.near.see(call, &page.items);
+        }
         let noted = self.lists.page(page);
         self.note_all(heard.now, noted);
         self.go_on(heard.now, effects);

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::call::Near;
 use super::ladder::{Ladder, Step};
 use super::lists::{Lists, Next, Noted};
 use super::log::Log;
@@ -102,6 +103,8 @@ pub(super) struct Session {
     pub(super) framing: Framing,
     pub(super) stage: Stage,
     pub(super) lists: Lists,
+    /// What is listed and called nearly as the tool to call.
+    pub(super) near: Near,
     pub(super) pages: Pages,
     /// The line that was hashed last, and its digest.
     pub(super) hashed: Option<(u64, Digest)>,
@@ -150,6 +153,7 @@ impl Session {
             framing: Framing::new(plan.limits.line),
             stage: Stage::Launching,
             lists: Lists::default(),
+            near: Near::default(),
             pages: Pages::new(Arc::clone(&plan.redactor)),
             hashed: None,
             faulty_line: 0,
@@ -346,7 +350,7 @@ impl Session {
     /// Makes the canary call, if there is one to make, or leaves.
     fn call(&mut self, now: At, effects: &mut VecDeque<Effect>) {
         let Some(call) = self.plan.call.clone() else { return self.leave(now, effects) };
-        if let Some(why) = call.objection(self.lists.tool(&call.tool)) {
+        if let Some(why) = call.objection(self.lists.tool(&call.tool), &self.near, &self.plan.redactor) {
             let tool = self.plan.redactor.printable(&call.tool, 100);
             self.note_in(now, Phase::Call, None, What::CallFailed { tool, why }, &[]);
             return self.leave(now, effects);

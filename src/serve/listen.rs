@@ -79,7 +79,7 @@ pub enum BindError {
 
 fn why(cause: &io::Error) -> String {
     let known = [
-        (io::ErrorKind::AddrInUse, "address already in use; something else listens there"),
+        (io::ErrorKind::AddrInUse, "address already in use; something else listens there, and `ss -ltnp` says what"),
         (io::ErrorKind::AddrNotAvailable, "this machine has no such address"),
         (io::ErrorKind::PermissionDenied, "permission denied; ports below 1024 need CAP_NET_BIND_SERVICE"),
     ];

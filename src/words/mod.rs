@@ -7,6 +7,7 @@ mod forms;
 mod moment;
 mod name;
 mod redact;
+mod similar;
 
 pub use at::At;
 pub use digest::Digest;
@@ -14,3 +15,4 @@ pub use excerpt::{Excerpt, is_printable, printable, printable_lines};
 pub use moment::Moment;
 pub use name::{NameError, ServerName};
 pub use redact::Redactor;
+pub use similar::similar;

@@ -10,9 +10,8 @@ use std::path::{Path, PathBuf};
 use super::ground::Ground;
 use super::groups::Form;
 use crate::config::file::{self, BEGINNING};
-use crate::config::similar::similar;
 use crate::config::tree::{Node, Value};
-use crate::words::printable;
+use crate::words::{printable, similar};
 
 /// The longest text that Linux hands to a program, in bytes, its end included (`MAX_ARG_STRLEN`).
 const MAX_TEXT: usize = 128 << 10;

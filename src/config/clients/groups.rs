@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::ground::Ground;
 use crate::config::tree::{Member, Node, Place, Problem, Value};
+use crate::words::{printable, similar};
 
 /// Whose notation an entry is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +116,7 @@ impl<'a> Search<'a> {
         }
         let wanted =
             "no servers are named here: wanted `mcpServers`, `servers` (VS Code), `context_servers` (Zed), `mcp` (opencode) or `amp.mcpServers`";
-        search.found(root.at, wanted)
+        search.found(top, root.at, wanted, &["mcpServers", "servers", "context_servers", "mcp", "amp.mcpServers"])
     }
 
     /// The groups of servers of a TOML file.
@@ -126,12 +127,20 @@ impl<'a> Search<'a> {
     pub(super) fn toml(root: &'a Node, ground: &'a Ground) -> Result<Vec<Group<'a>>, Vec<Problem>> {
         let mut search = Search { ground, groups: Vec::new(), problems: Vec::new() };
         search.all(members(root), "mcp_servers", Form::Codex, &[]);
-        search.found(root.at, "no servers are named here: wanted tables `[mcp_servers.NAME]`, as Codex has them")
+        let wanted = "no servers are named here: wanted tables `[mcp_servers.NAME]`, as Codex has them";
+        search.found(members(root), root.at, wanted, &["mcp_servers"])
     }
 
-    fn found(mut self, at: Place, wanted: &str) -> Result<Vec<Group<'a>>, Vec<Problem>> {
+    fn found(mut self, top: &[Member], at: Place, wanted: &str, keys: &[&str]) -> Result<Vec<Group<'a>>, Vec<Problem>> {
         if self.groups.is_empty() && self.problems.is_empty() {
-            self.problems.push(Problem { at, message: wanted.to_owned() });
+            let mut others = top.iter().filter(|member| !keys.contains(&member.key.as_str()));
+            let slip = others.find_map(|member| Some((member, similar(&member.key, keys.iter().copied())?)));
+            self.problems.push(match slip {
+                Some((member, meant)) => {
+                    Problem { at: member.at, message: format!("`{}` names no servers; did you mean `{meant}`?", printable(&member.key, 60)) }
+                }
+                None => Problem { at, message: wanted.to_owned() },
+            });
         }
         if self.problems.is_empty() { Ok(self.groups) } else { Err(self.problems) }
     }

@@ -51,7 +51,7 @@ use std::time::Duration;
 
 use self::fill::Filler;
 use self::ground::Ground;
-use self::groups::{Group, Search};
+use self::groups::{Group, Search, members};
 use super::expand::HARMLESS;
 use super::tree::{Place, Problem};
 use super::{Configured, Skipped};
@@ -66,6 +66,7 @@ mod groups;
 mod jsonc;
 mod lines;
 mod names;
+mod slips;
 mod toml;
 
 /// The largest file that is read, in bytes: `~/.claude.json` holds much besides servers.
@@ -78,6 +79,8 @@ pub struct Found {
     pub servers: Vec<Configured>,
     /// What cannot, in the order of the file.
     pub skipped: Vec<Skipped>,
+    /// Keys that clients pass over, and what may have been meant.
+    pub slips: Vec<Problem>,
     /// The files that entries point at, those that could not be read included.
     pub files: Vec<PathBuf>,
 }
@@ -134,7 +137,7 @@ pub fn read(
     let is_toml = ground.name.to_ascii_lowercase().ends_with(".toml");
     let root = if is_toml { toml::read(text) } else { jsonc::read(text) }.map_err(|problem| vec![problem])?;
     let groups = if is_toml { Search::toml(&root, &ground) } else { Search::json(&root, &ground) }?;
-    let mut reading = Reading { file: file.to_owned(), launches: Vec::new(), skipped: Vec::new() };
+    let mut reading = Reading { file: file.to_owned(), launches: Vec::new(), skipped: Vec::new(), slips: Vec::new() };
     // What comes from our environment may be a secret, wherever in the file it is filled in.
     let secrets = RefCell::new(Vec::new());
     let files = RefCell::new(Vec::new());
@@ -163,6 +166,7 @@ struct Reading {
     /// What can be launched: the name that the file gives it, and the place of its entry.
     launches: Vec<(String, Place, entry::Launch)>,
     skipped: Vec<Skipped>,
+    slips: Vec<Problem>,
 }
 
 impl Reading {
@@ -181,9 +185,17 @@ impl Reading {
                 }
                 (None, None) => entry::read(member, filler),
             };
+            let slips = slips::slips(members(&member.value), group.form);
             match read {
-                Ok(launch) => self.launches.push((name, member.at, launch)),
-                Err(entry::Refusal { at, why, broken }) => {
+                Ok(launch) => {
+                    self.launches.push((name, member.at, launch));
+                    self.slips.extend(slips);
+                }
+                Err(entry::Refusal { at, mut why, broken }) => {
+                    // It may be wrong for that.
+                    for Problem { at, message } in slips.iter().filter(|_| broken) {
+                        why.push_str(&format!("; {at}: {message}"));
+                    }
                     self.skipped.push(Skipped { name: printable(&name, 100), file: self.file.clone(), at, why, broken });
                 }
             }
@@ -192,7 +204,8 @@ impl Reading {
 
     /// Everything, with names that are all different.
     fn named(self, usual: &dyn Fn(ServerName, LaunchSpec) -> Watched) -> Found {
-        let Reading { file, mut launches, mut skipped } = self;
+        let Reading { file, mut launches, mut skipped, mut slips } = self;
+        slips.sort_by_key(|slip| slip.at);
         launches.sort_by_key(|(_, at, _)| *at);
         skipped.sort_by_key(|skipped| skipped.at);
         let wanted: Vec<String> = launches.iter().map(|(name, ..)| name.clone()).collect();
@@ -203,7 +216,7 @@ impl Reading {
             let watched = with_startup(usual(name, spec), startup);
             servers.push(Configured { watched, file: file.clone(), at, places });
         }
-        Found { servers, skipped, files: Vec::new() }
+        Found { servers, skipped, slips, files: Vec::new() }
     }
 }
 
