@@ -204,6 +204,12 @@ fn bad_input_is_one_clear_line_and_launches_nothing() {
         (vec!["check", "--", ""], "the command is empty"),
         (vec!["serve", "--interval", "10ms", "--", "touch", touch], "at most once a second"),
         (vec!["serve"], "no server"),
+        (vec!["serve", "--demo", "--call", "echo"], "--call is for a server that is given as a command"),
+        (vec!["serve", "--demo", "--lock", "mcp.lock.json"], "--lock is for a server that is given as a command"),
+        // What says what holds anyway says it of no server of a file, all the same.
+        (vec!["check", "--config", "/nowhere.yaml", "--era", "auto"], "--era is for a server that is given as a command"),
+        (vec!["check", "--replay", "/nowhere", "--env-mode", "sdk"], "--env-mode is about how a server is probed"),
+        (vec!["check", "--replay", "/nowhere", "name"], "cannot be used with"),
         (vec!["serve", "--listen", "nowhere", "--", "touch", touch], "an address is HOST:PORT"),
         (vec!["sample-server", "nonsense"], "nonsense"),
         (vec!["explain", "stdout.nose"], "there is no finding"),

@@ -97,6 +97,22 @@ fn the_log_tells_each_reason_of_a_failure_once_with_its_evidence() {
 }
 
 #[test]
+fn an_interval_is_for_servers_whose_file_does_not_say() {
+    let (run, scratch, port) = (Run::new(), Scratch::new(), free_port());
+    let server = format!("command: {PROGRAM}, args: [sample-server, sound]");
+    let file = scratch.write("f.yaml", &format!("servers:\n  own: {{{server}, interval: 1h}}\n  none: {{{server}}}\n"));
+    let (listen, log) = (format!("127.0.0.1:{port}"), scratch.path("log"));
+    let args = ["serve", "--listen", &listen, "--config", &file, "--interval", "5m"];
+    let child = run.command(&args).stdout(Stdio::null()).stderr(File::create(&log).unwrap()).spawn().unwrap();
+    let serving = Serving { child, port };
+    serving.becomes("/readyz", 200);
+    let interval = |name: &str| serving.metric(&format!("stdiowatch_interval_seconds{{server=\"{name}\"}}"));
+    assert_eq!((interval("own"), interval("none")), (Some(3600.0), Some(300.0)));
+    let log = scratch.read("log");
+    assert!(log.contains("--interval is for servers whose file does not say; these go by their own: own"), "{log}");
+}
+
+#[test]
 fn sigterm_ends_everything_politely_and_exits_with_0() {
     for kind in ["sound", "mute", "ignore-sigterm"] {
         let run = Run::new();

@@ -137,8 +137,8 @@ pub(super) struct CheckArgs {
     /// values of --env masked.
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     pub(super) record: Option<PathBuf>,
-    /// Launch nothing; judge what was recorded in this file.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "config"])]
+    /// Launch nothing; judge what was recorded in this file, by --severity, --objective, --lock and --allow.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "config", "names", "verbose"])]
     pub(super) replay: Option<PathBuf>,
 }
 
@@ -214,15 +214,16 @@ pub(super) struct ServeArgs {
     /// loopback one, to who has authenticated (--web-config).
     #[arg(long)]
     pub(super) enable_actions: bool,
-    /// TLS, users and header fields, as Prometheus' exporters take them [default: what the
-    /// configuration says].
+    /// TLS, users and header fields, as Prometheus' exporters take them; in place of what the configuration names
+    /// [default: that].
     #[arg(long, value_name = "FILE")]
     pub(super) web_config: Option<PathBuf>,
-    /// From one probe to the next while all is well; 1s at the least [default: 60s, with --demo 10s].
+    /// From one probe to the next while all is well; 1s at the least. With --config, for servers whose file does not say
+    /// [default: 60s, with --demo 10s].
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = quantity::interval)]
     pub(super) interval: Option<Duration>,
-    /// Where accepted schemas are kept over restarts [default: $XDG_STATE_HOME/stdiowatch/…, or
-    /// ~/.local/state/stdiowatch/…].
+    /// Where accepted schemas, histories and holds are kept over restarts [default: what the configuration says, or
+    /// $XDG_STATE_HOME/stdiowatch/…, or ~/.local/state/stdiowatch/…].
     #[arg(long, value_name = "DIR")]
     pub(super) state_dir: Option<PathBuf>,
     #[command(flatten)]
@@ -239,18 +240,18 @@ pub(super) struct ServerArgs {
     #[arg(long = "env", value_name = "NAME[=VALUE]", value_parser = assignment)]
     env: Vec<(String, String)>,
     /// Which of our environment the server gets: sdk passes HOME LOGNAME PATH SHELL TERM USER, as
-    /// MCP clients do.
-    #[arg(long, value_enum, default_value_t = EnvModeArg::Sdk)]
-    env_mode: EnvModeArg,
+    /// MCP clients do [default: sdk].
+    #[arg(long, value_enum)]
+    env_mode: Option<EnvModeArg>,
     /// The server's working directory.
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
-    /// What the server's stdin and stdout are: pipes, or sockets as from Node's clients.
-    #[arg(long, value_enum, default_value_t = StdioArg::Pipe)]
-    stdio: StdioArg,
-    /// Which protocol era to open in; auto finds out.
-    #[arg(long, value_enum, default_value_t = EraArg::Auto)]
-    era: EraArg,
+    /// What the server's stdin and stdout are: pipes, or sockets as from Node's clients [default: pipe].
+    #[arg(long, value_enum)]
+    stdio: Option<StdioArg>,
+    /// Which protocol era to open in; auto finds out [default: auto].
+    #[arg(long, value_enum)]
+    era: Option<EraArg>,
     /// From the launch to the first reply [default: 30s].
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = quantity::positive_duration)]
     startup_timeout: Option<Duration>,
@@ -277,7 +278,8 @@ pub(super) struct ServerArgs {
     /// marks destructive, unless "insist": true.
     #[arg(long, value_name = "TOOL|JSON", value_parser = crate::config::call)]
     call: Option<Call>,
-    /// Compare what is listed with this lock file (`lock`: write it) [lock's default: mcp.lock.json].
+    /// Compare what is listed with this lock file (`lock`: write it). With --config, for servers whose file names none
+    /// [lock's default: mcp.lock.json].
     #[arg(long, value_name = "FILE")]
     pub(super) lock: Option<PathBuf>,
     /// Servers of a file instead of a command: our own YAML, or the file of an MCP client as it is; may be
@@ -320,20 +322,26 @@ enum EraArg {
 impl ServerArgs {
     /// The name of an option that was given and is for a server given as a command.
     pub(super) fn of_a_command(&self) -> Option<&'static str> {
+        self.of_a_launch().or_else(|| {
+            let given = [("severity", !self.severity.is_empty()), ("objective", !self.objective.is_empty())];
+            given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
+        })
+    }
+
+    /// The name of an option that was given and says how a server is launched and probed, not how it is judged.
+    pub(super) fn of_a_launch(&self) -> Option<&'static str> {
         let given = [
             ("name", self.name.is_some()),
             ("env", !self.env.is_empty()),
-            ("env-mode", self.env_mode != EnvModeArg::Sdk),
+            ("env-mode", self.env_mode.is_some()),
             ("cwd", self.cwd.is_some()),
-            ("stdio", self.stdio != StdioArg::Pipe),
-            ("era", self.era != EraArg::Auto),
+            ("stdio", self.stdio.is_some()),
+            ("era", self.era.is_some()),
             ("startup-timeout", self.startup_timeout.is_some()),
             ("request-timeout", self.request_timeout.is_some()),
             ("total-timeout", self.total_timeout.is_some()),
             ("eof-grace", self.eof_grace.is_some()),
             ("term-grace", self.term_grace.is_some()),
-            ("severity", !self.severity.is_empty()),
-            ("objective", !self.objective.is_empty()),
             ("call", self.call.is_some()),
         ];
         given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
@@ -361,20 +369,20 @@ impl ServerArgs {
         let spec = LaunchSpec {
             command: command.clone(),
             args: args.to_vec(),
-            env_mode: match self.env_mode {
+            env_mode: match self.env_mode.unwrap_or(EnvModeArg::Sdk) {
                 EnvModeArg::Sdk => EnvMode::Sdk,
                 EnvModeArg::Inherit => EnvMode::Inherit,
                 EnvModeArg::Clean => EnvMode::Clean,
             },
             env: self.env.clone(),
             cwd: self.cwd.clone(),
-            stdio: match self.stdio {
+            stdio: match self.stdio.unwrap_or(StdioArg::Pipe) {
                 StdioArg::Pipe => StdioKind::Pipe,
                 StdioArg::Socketpair => StdioKind::Socketpair,
             },
             ..LaunchSpec::default()
         };
-        let era = match self.era {
+        let era = match self.era.unwrap_or(EraArg::Auto) {
             EraArg::Auto => EraChoice::Auto { remembered: None },
             EraArg::Modern => EraChoice::Fixed(Era::Modern),
             EraArg::Legacy => EraChoice::Fixed(Era::Legacy),

@@ -76,6 +76,9 @@ const NO_LOCK: &str = "--allow is about what differs from a lock file, and there
 
 /// Judges a recorded probe anew.
 fn replayed(path: &Path, args: &CheckArgs) -> anyhow::Result<Checked> {
+    if let Some(option) = args.server.of_a_launch() {
+        bail!("--{option} is about how a server is probed, and what --replay judges was probed already");
+    }
     if !args.allow.is_empty() && args.server.lock.is_none() {
         bail!("{NO_LOCK}");
     }

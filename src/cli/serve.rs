@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use tokio::sync::watch;
 use tracing::{info, warn};
 
@@ -29,6 +29,7 @@ use crate::serve::actions::Actions;
 use crate::serve::listen::{self, BindError, Limits};
 use crate::serve::own::Own;
 use crate::serve::routes::{Sources, routes, with_guard};
+use crate::words::{ServerName, printable};
 
 /// The same for the demo, which should show something soon.
 const DEMO_INTERVAL: Duration = Duration::from_secs(10);
@@ -72,6 +73,10 @@ fn serve(args: &ServeArgs) -> anyhow::Result<()> {
     chosen.slips.iter().for_each(|slip| warn!("{slip}"));
     for server in &chosen.servers {
         info!(server = server.name.as_str(), every = ?server.interval, "watching");
+    }
+    if !chosen.own_interval.is_empty() {
+        let names: Vec<&str> = chosen.own_interval.iter().map(ServerName::as_str).collect();
+        warn!("--interval is for servers whose file does not say; these go by their own: {}", printable(&names.join(", "), 400));
     }
     info!("listening on {}://{address}/{by_manager}", if door.guard().access().tls.is_some() { "https" } else { "http" });
     let actions = Actions::new(args.enable_actions, loopback);
@@ -122,6 +127,10 @@ fn state_dir(args: &ServeArgs, chosen: &Chosen) -> Option<PathBuf> {
 /// The servers to watch.
 fn chosen(args: &ServeArgs) -> anyhow::Result<Chosen> {
     if args.demo {
+        let lock = args.server.lock.as_ref().map(|_| "lock");
+        if let Some(option) = args.server.of_a_command().or(lock) {
+            bail!("--{option} is for a server that is given as a command, and --demo watches samples that have what they need");
+        }
         let servers = demo::servers(args.interval.unwrap_or(DEMO_INTERVAL))?;
         return Ok(Chosen::of(servers));
     }

@@ -9,10 +9,10 @@ use anyhow::bail;
 
 use super::args::ServerArgs;
 use super::lockfile::{self, shown};
-use crate::config::{self, Configuration, FileProblem, Skipped};
+use crate::config::{self, Configuration, Configured, FileProblem, Skipped};
 use crate::ledger::Unwatched;
 use crate::running::Watched;
-use crate::words::printable;
+use crate::words::{ServerName, printable};
 
 /// Where lock files are, unless told otherwise.
 pub(super) const LOCK: &str = "mcp.lock.json";
@@ -20,6 +20,8 @@ pub(super) const LOCK: &str = "mcp.lock.json";
 /// The servers that were asked for.
 pub(super) struct Chosen {
     pub(super) servers: Vec<Watched>,
+    /// Those whose file says how often to probe them, though the command line does too.
+    pub(super) own_interval: Vec<ServerName>,
     /// Entries of files that cannot be watched.
     pub(super) skipped: Vec<Skipped>,
     /// Keys of files that nobody reads.
@@ -46,8 +48,8 @@ impl fmt::Display for Wrong {
 
 impl std::error::Error for Wrong {}
 
-/// The server given as a command, probed every `interval`; or those of the files, or the ones among them
-/// that `names` names. With what their lock files say of them.
+/// The server given as a command, probed every `interval`; or those of the files, or the ones among them that `names`
+/// names, probed every `interval` where their file does not say. With what their lock files say of them.
 ///
 /// # Errors
 ///
@@ -75,14 +77,24 @@ pub(super) fn located(args: &ServerArgs, names: &[String], interval: Option<Dura
     }
     let configuration = config::load(&args.config, &|name| std::env::var(name).ok()).map_err(Wrong)?;
     let Configuration { listen, state_dir, web_config, show_private, servers, skipped, slips, files } = configuration;
-    let mut servers: Vec<Watched> = servers.into_iter().map(|server| server.watched).collect();
+    let mut own_interval = Vec::new();
+    let mut servers: Vec<Watched> = servers
+        .into_iter()
+        .map(|Configured { mut watched, places, .. }| {
+            match (interval, places.interval) {
+                (Some(_), Some(_)) => own_interval.push(watched.name.clone()),
+                (Some(interval), None) => watched.interval = interval,
+                (None, _) => {}
+            }
+            watched
+        })
+        .collect();
     for server in &mut servers {
-        server.interval = interval.unwrap_or(server.interval);
         if server.schema.lock.is_none() {
             server.schema.lock.clone_from(&args.lock);
         }
     }
-    let mut chosen = Chosen { servers, skipped, slips, listen, state_dir, web_config, show_private, files };
+    let mut chosen = Chosen { servers, own_interval, skipped, slips, listen, state_dir, web_config, show_private, files };
     chosen.restrict(names)?;
     if chosen.servers.is_empty() {
         let why: Vec<String> = chosen.skipped.iter().map(told).collect();
@@ -95,7 +107,17 @@ pub(super) fn located(args: &ServerArgs, names: &[String], interval: Option<Dura
 impl Chosen {
     /// These servers, and no file.
     pub(super) fn of(servers: Vec<Watched>) -> Chosen {
-        Chosen { servers, skipped: Vec::new(), slips: Vec::new(), listen: None, state_dir: None, web_config: None, show_private: None, files: Vec::new() }
+        Chosen {
+            servers,
+            own_interval: Vec::new(),
+            skipped: Vec::new(),
+            slips: Vec::new(),
+            listen: None,
+            state_dir: None,
+            web_config: None,
+            show_private: None,
+            files: Vec::new(),
+        }
     }
 
     /// All files that say something of the servers: their own, those that these name, lock files.

@@ -75,6 +75,8 @@ pub struct Places {
     pub cwd: Place,
     /// Its lock file; where it stands itself, if there is none.
     pub lock: Place,
+    /// How often it is probed, if that is said.
+    pub interval: Option<Place>,
 }
 
 /// An entry that cannot be watched, and why.

@@ -91,7 +91,12 @@ fn servers(root: &Node, lowering: &mut Lowering<'_>, ours: &mut Ours) -> Vec<Pro
         };
         let watched = lowering.server(name, &got, reader.secrets);
         let at = |path: &[&str]| got.at_path(path).map_or(server.at, |got| got.at);
-        let places = Places { command: at(&["command"]), cwd: at(&["cwd"]), lock: at(&["schema", "lock"]) };
+        let places = Places {
+            command: at(&["command"]),
+            cwd: at(&["cwd"]),
+            lock: at(&["schema", "lock"]),
+            interval: got.at_path(&["interval"]).map(|got| got.at),
+        };
         ours.servers.push(Configured { watched, file: lowering.file.to_owned(), at: server.at, places });
     }
     problems

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::fill::{Filler, Gap};
 use super::groups::{Form, last, members, text};
-use crate::config::{Places, dotenv};
 use crate::config::tree::{Member, Node, Place, Value};
+use crate::config::{Places, dotenv};
 use crate::outside::process::{EnvMode, LaunchSpec};
 use crate::words::printable;
 
@@ -88,7 +88,7 @@ impl<'a> Entry<'a> {
 
     fn places(&self) -> Places {
         let place = |key| self.get(key).map_or(self.at, |member| member.value.at);
-        Places { command: place("command"), cwd: place("cwd"), lock: self.at }
+        Places { command: place("command"), cwd: place("cwd"), lock: self.at, interval: None }
     }
 
     fn word(&self, key: &str) -> Option<&'a str> {
