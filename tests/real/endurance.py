@@ -81,7 +81,8 @@ def configuration(all_kinds, liar, interval, copies, rest=False):
         # A server that fails is soon left alone for eight intervals.
         every = "1h" if rest else "1s" if kind.verdict == "fail" else f"{interval}ms"
         wait = "{startup: 2s, request: 2s, total: 30s}" if kind.is_slow else "{startup: 60s, request: 60s, total: 120s}"
-        end = "{eof: 300ms, term: 300ms}" if kind.is_slow else "{eof: 30s, term: 30s}"
+        # Who takes a signal to end is asked soon, and has all the time to obey; whom it takes a second one has not.
+        end = "{eof: 300ms, term: 300ms}" if kind.is_slow and "shutdown.needed_term" not in kind.allowed else f"{{eof: {'300ms' if kind.is_slow else '30s'}, term: 30s}}"
         words = ", ".join(f"'{word}'" for word in kind.command[1:])
         for n in range(copies):
             lines.append(f"  {kind.name}.{n}: {{command: '{kind.command[0]}', args: [{words}], interval: {every}, timeouts: {wait}, shutdown: {end}}}")

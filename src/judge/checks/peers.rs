@@ -50,7 +50,7 @@ pub(super) const CHECKS: &[Check] = &[
         code: PEER_HARMED,
         severity: Unknown,
         about: "A copy of the server that lived before the probe was dead at its end. Servers exist that end the copy they find when they start (a pid file, a lock that is taken over): for them every probe is harm. So `serve` probes this server no more until a person resumes it.",
-        mend: "Have the server leave other copies alone, or give the probe's copy a pid file or data directory of its own, or do not watch it. If the copy's end was a coincidence (its client was closed), resume: restart stdiowatch, or POST /-/resume/NAME where `serve --enable-actions` allows it.",
+        mend: "Have the server leave other copies alone, or give the probe's copy a pid file or data directory of its own, or do not watch it. If the copy's end was a coincidence (its client was closed), resume: POST /-/resume/NAME where `serve --enable-actions` allows it, or see docs/safety.md; a restart does not.",
         run: harmed,
     },
 ];

@@ -118,7 +118,7 @@ fn place(own: &str, mounts: &str) -> Result<PathBuf, String> {
             refused = format!("{point} is mounted read-only");
             continue;
         }
-        return Ok(Path::new(point).join(below.trim_start_matches('/')));
+        return Ok(Path::new(point).components().chain(Path::new(below.trim_start_matches('/')).components()).collect());
     }
     Err(refused)
 }
