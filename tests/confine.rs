@@ -856,3 +856,33 @@ fn limits_do_not_take_a_launch_to_the_fork_path() {
     assert!(launches >= 2, "{trace}");
     assert!(calls.iter().all(|line| line.contains("CLONE_VFORK") || line.contains("resumed")), "{calls:#?}");
 }
+
+#[test]
+fn who_finds_no_process_left_is_not_blamed_where_others_have_them() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+    alone("who_finds_no_process_left_is_not_blamed_where_others_have_them", || {
+        if !is_root() {
+            return;
+        }
+        let sidecar = Sidecar::start();
+        // More of them than its user may have, whose other ones are few or none.
+        let crowd = "for n in 1 2 3 4 5 6 7 8 9; do sleep 100 & done; exit 1";
+        let usual = getrlimit(Resource::Nproc);
+        let may_have = |most: Option<u64>| {
+            setrlimit(Resource::Nproc, Rlimit { current: most, maximum: usual.maximum }).unwrap();
+            sidecar.probe_spec(as_nobody(sh(crowd)))
+        };
+        let starved = may_have(Some(4));
+        assert_eq!((starved.verdict, starved.findings[0].code), (Verdict::Unknown, "exit.before_reply"), "{starved:#?}");
+        let evidence = &starved.findings.iter().find(|f| f.code == "probe.resources").unwrap().evidence;
+        assert!(evidence.contains("fork") && evidence.contains("of 4 processes and threads left"), "{evidence}");
+        // The same exit where nothing was missing, and where it has limited itself.
+        let enough = may_have(usual.current);
+        assert_eq!((enough.verdict, enough.findings[0].code), (Verdict::Fail, "exit.before_reply"), "{enough:#?}");
+        let own = sidecar.probe_spec(as_nobody(sh(&format!("ulimit -p 4 2>/dev/null || ulimit -u 4; {crowd}"))));
+        assert_eq!((own.verdict, own.findings[0].code), (Verdict::Fail, "exit.before_reply"), "{own:#?}");
+        assert!(own.findings[0].evidence.contains("ulimit -u"), "{own:#?}");
+        nothing_is_left();
+    });
+}

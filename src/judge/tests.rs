@@ -7,7 +7,7 @@ use super::*;
 use crate::probe::*;
 use crate::protocol::Era;
 use crate::protocol::json::Doc;
-use crate::protocol::mcp::{Flaw, ListKind, ToolFlaw, read_list};
+use crate::protocol::mcp::{Flaw, ListKind, RefusedBy, ToolFlaw, read_list};
 use crate::protocol::wire::{Fault, Place};
 use crate::words::{At, Redactor, ServerName};
 
@@ -121,7 +121,8 @@ fn code_of(what: &What) -> &'static str {
         What::NotificationFirst { .. } => "mcp.notification_before_reply",
         What::Refused { asked: Asked::List(ListKind::Prompts | ListKind::Resources | ListKind::ResourceTemplates), .. } => "list.unavailable",
         What::Refused { .. } => "rpc.error",
-        What::Flawed { .. } => "mcp.invalid_result",
+        What::Flawed { flaw: Flaw { by: RefusedBy::All, .. }, .. } => "mcp.invalid_result",
+        What::Flawed { .. } => "mcp.disputed_result",
         What::MissingFields { .. } => "mcp.missing_modern_field",
         What::Contradiction { .. } => "mcp.contradictory_version",
         What::NoCommonVersion { .. } => "version.unsupported",
@@ -130,9 +131,11 @@ fn code_of(what: &What) -> &'static str {
         What::Timeout(_) => "timeout.noise",
         What::Exited { after_reply: false, .. } => "exit.before_reply",
         What::Exited { .. } => "exit.mid_session",
+        What::Detached { .. } => "exit.detached",
         What::StdoutClosed { .. } => "exit.stdout_closed",
         What::StdinClosed { .. } => "exit.stdin_closed",
         What::CursorLoop { .. } => "list.cursor_loop",
+        What::NullCursor { .. } => "list.null_cursor",
         What::Incomplete { .. } => "list.incomplete",
         What::ChangedLoop { .. } => "list.changed_loop",
         What::LateTools { .. } => "tools.late",
@@ -211,7 +214,8 @@ fn everything() -> Vec<What> {
         What::Refused { asked, code: Some(-32603), message: message.clone() },
         What::Refused { asked: Asked::Initialize, code: None, message: message.clone() },
         What::Refused { asked: Asked::List(ListKind::Prompts), code: Some(1), message },
-        What::Flawed { asked, flaw: Flaw { path: name(), wanted: "a string", got: "nothing" } },
+        What::Flawed { asked, flaw: Flaw { path: name(), wanted: "a string", got: "nothing", by: RefusedBy::All } },
+        What::Flawed { asked, flaw: Flaw { path: name(), wanted: "a string", got: "null", by: RefusedBy::TypeScript } },
         What::MissingFields { asked, names: vec!["ttlMs"] },
         What::Contradiction { version: name() },
         What::NoCommonVersion { server: vec![] },
@@ -220,9 +224,11 @@ fn everything() -> Vec<What> {
         What::Timeout(timeout(Limit::Total, 0)),
         What::Exited { asked, exit: Exit::Code(0), after_reply: false, held: false },
         What::Exited { asked, exit: Exit::Signal(11), after_reply: true, held: true },
+        What::Detached { asked },
         What::StdoutClosed { asked },
         What::StdinClosed { asked },
         What::CursorLoop { list },
+        What::NullCursor { list },
         What::Incomplete { list, why: "x" },
         What::ChangedLoop { list },
         What::LateTools { tools: 1 },
@@ -505,6 +511,46 @@ fn a_timeout_on_a_busy_host_is_not_the_servers() {
     assert_eq!((starved.verdict, codes(&starved)), (Verdict::Unknown, vec!["timeout.silent", "probe.host_busy"]));
     assert_eq!(timed_out(1, 0).verdict, Verdict::Fail, "it had its chance");
     assert_eq!(timed_out(6, 15).verdict, Verdict::Fail, "it kept all cores busy by itself");
+}
+
+#[test]
+fn who_found_nothing_left_is_not_blamed_where_others_have_it() {
+    let ended = |what: What, stderr: &str, of, limit, left| {
+        report(&with(|launch| {
+            launch.stderr_tail = stderr.to_owned();
+            launch.seen.push(seen(what));
+            launch.end.as_mut().unwrap().swept.scarce = vec![Scarcity { of, limit, left }];
+        }))
+    };
+    let crashed = || What::Exited { asked: Asked::Initialize, exit: Exit::Signal(6), after_reply: false, held: false };
+    let exited = || What::Exited { asked: Asked::Initialize, exit: Exit::Code(1), after_reply: false, held: false };
+    let node = "node[7]: pthread_create: Resource temporarily unavailable";
+    for said in
+        [node, "RuntimeError: can't start new thread", "sh: 1: Cannot fork", "runtime: failed to create new OS thread (have 5 already; errno=11)"]
+    {
+        let starved = ended(exited(), said, Shared::CgroupTasks, 64, 3);
+        assert_eq!((starved.verdict, codes(&starved)), (Verdict::Unknown, vec!["exit.before_reply", "probe.resources"]), "{said}");
+        assert!(starved.findings[1].evidence.contains("its cgroup has 3 of 64"), "{starved:?}");
+        assert!(!starved.findings[0].evidence.contains("ulimit"), "{starved:?}");
+    }
+    let verdict = |what, stderr, of, limit, left| ended(what, stderr, of, limit, left).verdict;
+    assert_eq!(verdict(exited(), node, Shared::UserTasks, 4096, 50), Verdict::Unknown, "others have nearly all of them");
+    assert_eq!(verdict(exited(), node, Shared::UserTasks, 70, 50), Verdict::Fail, "it has taken most itself");
+    assert_eq!(verdict(exited(), "no such file", Shared::UserTasks, 64, 3), Verdict::Fail);
+    assert_eq!(verdict(crashed(), "", Shared::UserTasks, 9, 6), Verdict::Unknown, "Node says nothing when it has next to none");
+    assert_eq!(verdict(exited(), "", Shared::UserTasks, 9, 6), Verdict::Fail, "an exit is no crash");
+    assert_eq!(verdict(crashed(), "", Shared::UserTasks, 64, 20), Verdict::Fail);
+    assert_eq!(verdict(exited(), "ENFILE: file table overflow", Shared::HostFiles, 9000, 0), Verdict::Unknown);
+    assert_eq!(verdict(exited(), "EMFILE: too many open files", Shared::HostFiles, 9000, 0), Verdict::Fail, "that limit is its own");
+    let hung = What::Timeout(Timeout {
+        asked: Asked::Initialize,
+        limit: Limit::Phase,
+        waited: Duration::from_secs(10),
+        lines: 0,
+        unfinished: 0,
+        newline_missing: false,
+    });
+    assert_eq!(verdict(hung, "", Shared::HostTasks, 9000, 5), Verdict::Unknown);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::mem::{Discriminant, discriminant};
 
 use super::observation::{Phase, Seen, What};
-use crate::protocol::mcp::ToolFlaw;
+use crate::protocol::mcp::{RefusedBy, ToolFlaw};
 use crate::protocol::wire::{Fault, Place};
 use crate::words::{At, Redactor};
 
@@ -39,11 +39,13 @@ impl Log {
     }
 }
 
-/// Faults of lines, and of schemas, are told apart: a thousand blank lines must not hide the first line of noise.
+/// Faults of lines, of schemas and of results are told apart: a thousand blank lines must not hide the first line of noise.
 #[derive(PartialEq)]
 enum Key {
     Line(Discriminant<Fault>),
     Tool(Discriminant<ToolFlaw>),
+    /// Whether all clients mind.
+    Flawed(bool),
     Other(Discriminant<What>),
 }
 
@@ -53,6 +55,8 @@ impl Key {
             Key::Line(discriminant(fault))
         } else if let What::Tool { flaw, .. } = what {
             Key::Tool(discriminant(flaw))
+        } else if let What::Flawed { flaw, .. } = what {
+            Key::Flawed(flaw.by == RefusedBy::All)
         } else {
             Key::Other(discriminant(what))
         }

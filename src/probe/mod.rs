@@ -22,7 +22,7 @@ pub use machine::{Effect, Input, Machine, Pending, Wait};
 pub use observation::{Asked, End, EndedBy, Io, Launch, Limit, ListSeen, Observation, Peers, Phase, Seen, Timeout, What};
 pub use pages::Pages;
 pub use plan::{EraChoice, Fetches, Limits, Plan, Times};
-pub use process::{ContainerRun, Excess, Exit, LaunchError, LeftContainer, Leftover, Swept, Taken, Usage};
+pub use process::{ContainerRun, Excess, Exit, LaunchError, LeftContainer, Leftover, Scarcity, Shared, Swept, Taken, Usage};
 pub use reel::{Reel, Scene};
 pub use tape::{Happening, Listener, Recording, Tape, TapeError, Written};
 

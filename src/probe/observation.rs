@@ -356,6 +356,11 @@ pub enum What {
         /// Something that it had started held stdout open until the time was up.
         held: bool,
     },
+    /// A request was answered when the launched process had exited: something that it had started serves on.
+    Detached {
+        /// What had been asked.
+        asked: Asked,
+    },
     /// Stdout was closed with a request unanswered, and the process lives.
     StdoutClosed {
         /// What was waited for.
@@ -368,6 +373,11 @@ pub enum What {
     },
     /// A cursor came again.
     CursorLoop {
+        /// Of which list.
+        list: ListKind,
+    },
+    /// A page says by null that nothing comes after it, where nothing should be said.
+    NullCursor {
         /// Of which list.
         list: ListKind,
     },

@@ -181,6 +181,34 @@ pub struct Swept {
     /// Containers, which are no descendants.
     #[serde(default)]
     pub containers: Vec<LeftContainer>,
+    /// What there was next to nothing left of, where the launched process did not end by itself and well.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scarce: Vec<Scarcity>,
+}
+
+/// Something that a server shares with others, stdiowatch among them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shared {
+    /// The processes and threads that its user may have (`RLIMIT_NPROC`, as stdiowatch itself has it).
+    UserTasks,
+    /// Those that its cgroup may have, or one around that (`pids.max`).
+    CgroupTasks,
+    /// Those that the host may have (`kernel.threads-max`, `kernel.pid_max`).
+    HostTasks,
+    /// The files that may be open on the host (`fs.file-max`).
+    HostFiles,
+}
+
+/// How much there was left of something when a server and all that it had started were gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Scarcity {
+    /// Of what.
+    pub of: Shared,
+    /// How much there may be.
+    pub limit: u64,
+    /// How much more there could be.
+    pub left: u64,
 }
 
 /// What the server used, its reaped descendants included.

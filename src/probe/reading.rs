@@ -7,7 +7,7 @@ use super::observation::{Asked, What};
 use super::pages::Question;
 use super::session::{Opening, Session, Stage, Waiting};
 use crate::protocol::json::{Kind, Value};
-use crate::protocol::mcp::{self, Flaw, ListKind, ListPage};
+use crate::protocol::mcp::{self, Flaw, ListKind, ListPage, RefusedBy};
 use crate::protocol::wire::{Fault, Framing, Id, Message, Piece, Place, Shape, Sink};
 use crate::protocol::{Era, LATEST_LEGACY, LATEST_MODERN, LEGACY_VERSIONS, MODERN_VERSIONS};
 use crate::words::{At, Digest};
@@ -101,7 +101,7 @@ impl Session {
             Piece::Fault(fault, bytes) => self.note_heard(heard(bytes), What::Line(fault)),
             Piece::Message(message, bytes) => {
                 // What is wrong with a line is told before what is on it.
-                let is_clean = self.faulty_line != place.line && message.problems.is_empty();
+                let is_clean = self.faulty_line != place.line && message.problems.is_empty() && message.stranger.is_none();
                 self.message(Heard { is_clean, ..heard(bytes) }, &message, effects);
             }
             Piece::Batch(messages, bytes) => {
@@ -190,6 +190,7 @@ impl Session {
         // nobody has to know.
         let nameless_refusal = asked == Asked::Discover && id == Id::Null;
         if id == wanted || nameless_refusal {
+            self.note_stranger(heard, asked, message);
             self.answer(heard, asked, wanted, &message.shape, effects);
         } else if is_nearly(&wanted, &id) {
             self.mismatch(heard, Some(&wanted), &id);
@@ -225,25 +226,40 @@ impl Session {
         self.note_heard(heard, what);
     }
 
-    fn answer(&mut self, heard: Heard<'_>, asked: Asked, id: Id, shape: &Shape<'_>, effects: &mut VecDeque<Effect>) {
-        self.answered.push(id.clone());
+    /// Who takes nothing but what JSON-RPC names drops a reply over any other member.
+    fn note_stranger(&mut self, heard: Heard<'_>, asked: Asked, message: &Message<'_>) {
+        if let Some(name) = &message.stranger {
+            let path = format!("{} (beside the result)", self.plan.redactor.printable(name, 60));
+            let flaw = Flaw { path, wanted: "left out", got: "such a member", by: RefusedBy::TypeScript };
+            self.note_heard(heard, What::Flawed { asked, flaw });
+        }
+    }
+
+    /// The answer that is waited for has come.
+    fn note_answered(&mut self, heard: Heard<'_>, asked: Asked, id: Id) {
+        // Once: every later answer says the same.
+        if self.has_exited() && !std::mem::replace(&mut self.was_detached, true) {
+            self.note_heard(heard, What::Detached { asked });
+        }
+        self.answered.push(id);
         self.first_reply_line.get_or_insert(heard.place.line);
+        self.first_reply.get_or_insert(heard.now);
+    }
+
+    fn answer(&mut self, heard: Heard<'_>, asked: Asked, id: Id, shape: &Shape<'_>, effects: &mut VecDeque<Effect>) {
+        self.note_answered(heard, asked, id.clone());
         match shape {
-            Shape::Result(result) => {
-                self.first_reply.get_or_insert(heard.now);
-                match asked {
-                    Asked::Discover => self.discovered(heard, *result, effects),
-                    Asked::Initialize => self.initialized(heard, *result, effects),
-                    Asked::List(kind) => self.listed(heard, kind, &id, *result, effects),
-                    Asked::Call => {
-                        let why = self.plan.call.as_ref().and_then(|call| call.disappointment(*result, &self.plan.redactor));
-                        self.called(heard, why, effects);
-                    }
+            Shape::Result(result) => match asked {
+                Asked::Discover => self.discovered(heard, *result, effects),
+                Asked::Initialize => self.initialized(heard, *result, effects),
+                Asked::List(kind) => self.listed(heard, kind, &id, *result, effects),
+                Asked::Call => {
+                    let why = self.plan.call.as_ref().and_then(|call| call.disappointment(*result, &self.plan.redactor));
+                    self.called(heard, why, effects);
                 }
-            }
+            },
             Shape::Error { code, message, data } => {
                 let what = What::Refused { asked, code: *code, message: self.plan.redactor.excerpt(message.as_bytes()) };
-                self.first_reply.get_or_insert(heard.now);
                 match asked {
                     Asked::Discover => self.discover_refused(heard, *code, *data, what, effects),
                     Asked::Initialize => self.initialize_refused(heard, *code, *data, what, effects),
@@ -263,7 +279,7 @@ impl Session {
         let asked = Asked::Discover;
         let Some(discovered) = mcp::read_discover(result, &self.plan.redactor) else {
             let got = result.get("supportedVersions").map_or("nothing", |v| v.kind().word());
-            let flaw = Flaw { path: "supportedVersions".to_owned(), wanted: "an array of strings", got };
+            let flaw = Flaw { path: "supportedVersions".to_owned(), wanted: "an array of strings", got, by: RefusedBy::All };
             self.note_heard(heard, What::Flawed { asked, flaw });
             self.outcome = Opening::Refused { names_other: false };
             return self.leave(heard.now, effects);
@@ -347,6 +363,9 @@ impl Session {
     fn take_page(&mut self, heard: Heard<'_>, kind: ListKind, mut page: ListPage, effects: &mut VecDeque<Effect>) {
         let (flaws, missing) = (std::mem::take(&mut page.flaws), std::mem::take(&mut page.missing));
         self.note_flaws(heard, Asked::List(kind), flaws, missing);
+        if page.null_cursor {
+            self.note_heard(heard, What::NullCursor { list: kind });
+        }
         if let (ListKind::Tools, Some(call)) = (kind, &self.plan.call) {
             self.near.see(call, &page.items);
         }
@@ -359,8 +378,8 @@ impl Session {
     /// [`piece`](Session::piece) would with what is on it; says whether it did.
     fn recall(&mut self, now: At, place: Place, line: &[u8], effects: &mut VecDeque<Effect>) -> bool {
         let Stage::Waiting(Waiting { asked: asked @ Asked::List(kind), id, .. }) = &self.stage else { return false };
-        let (kind, id) = (*kind, id.clone());
-        let question = Question { asked: *asked, era: self.opening, id: &id };
+        let (asked, kind, id) = (*asked, *kind, id.clone());
+        let question = Question { asked, era: self.opening, id: &id };
         if self.given_up.is_some() || !self.judges_stdout() || !self.plan.pages.may_know(question, line, &self.plan.redactor) {
             return false;
         }
@@ -368,10 +387,9 @@ impl Session {
         let Some(page) = self.pages.recall(&self.plan.pages, question, line, digest, self.lists.room()) else { return false };
         self.lines = self.lines.max(place.line);
         self.io.messages += 1;
-        self.answered.push(id);
-        self.first_reply_line.get_or_insert(place.line);
-        self.first_reply.get_or_insert(now);
-        self.take_page(Heard { now, place, bytes: line, is_clean: true }, kind, page, effects);
+        let heard = Heard { now, place, bytes: line, is_clean: true };
+        self.note_answered(heard, asked, id);
+        self.take_page(heard, kind, page, effects);
         true
     }
 

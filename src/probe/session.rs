@@ -123,6 +123,8 @@ pub(super) struct Session {
     pub(super) greeting: Greeting,
     /// `notifications/initialized` went out.
     pub(super) notified: bool,
+    /// An answer came when the launched process had exited.
+    pub(super) was_detached: bool,
     pub(super) outcome: Opening,
     started: At,
     spawned: Option<At>,
@@ -168,6 +170,7 @@ impl Session {
             version: None,
             greeting: Greeting::default(),
             notified: false,
+            was_detached: false,
             outcome: Opening::Settled,
             started: now,
             spawned: None,
@@ -206,6 +209,10 @@ impl Session {
     /// Whether what comes over stdout says something about the server.
     pub(super) fn judges_stdout(&self) -> bool {
         !self.signalled
+    }
+
+    pub(super) const fn has_exited(&self) -> bool {
+        self.exit.is_some()
     }
 
     pub(super) fn stdin_is_closed(&self) -> bool {

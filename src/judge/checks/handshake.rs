@@ -4,7 +4,7 @@ use super::super::case::{Case, Check, Found};
 use super::super::verdict::Severity::{Fail, Info, Warn};
 use super::container::silence_hint;
 use crate::probe::{Asked, Limit, Timeout, What};
-use crate::protocol::mcp::ListKind;
+use crate::protocol::mcp::{Flaw, ListKind, RefusedBy};
 use crate::protocol::{Era, LATEST_LEGACY, LATEST_MODERN};
 use crate::words::{At, printable};
 
@@ -74,8 +74,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "rpc.id_mismatch",
         severity: Fail,
-        about: "A reply whose id answers nothing that was asked. A client that keeps to the specification waits for ever.",
-        mend: "Send the request's id back as it came, with its type: 1 and \"1\" are different ids.",
+        about: "A reply whose id answers nothing that was asked. A client that keeps to the specification waits for ever: those on the Python SDK do over 1.0 for 1, which those on the TypeScript SDK take.",
+        mend: "Send the request's id back as it came, with its type: 1, 1.0 and \"1\" are different ids.",
         run: |case| {
             case.seen(|what| match what {
                 What::IdMismatch { wanted: Some(wanted), got } => Some(format!("a reply has the id {got}, and {wanted} was waited for")),
@@ -128,17 +128,23 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "mcp.invalid_result",
         severity: Fail,
-        about: "A result without a field that its revision requires, or with one of the wrong type. Clients that check refuse it whole.",
+        about: "A result without a field that its revision requires, or with one of a type that no client takes: the official SDKs' clients refuse it whole, and with it the server or the list.",
         mend: "Put in what is missing, with the type that is named; an SDK of the revision does so by itself.",
         run: |case| {
             case.seen(|what| match what {
-                What::Flawed { asked, flaw } => Some(format!(
-                    "the result of `{}` is wrong: {} should be {}, and there is {}",
-                    asked.method(),
-                    printable(&flaw.path, 100),
-                    flaw.wanted,
-                    flaw.got
-                )),
+                What::Flawed { asked, flaw } if flaw.by == RefusedBy::All => Some(flaw_words(*asked, flaw)),
+                _ => None,
+            })
+        },
+    },
+    Check {
+        code: "mcp.disputed_result",
+        severity: Warn,
+        about: "A result has a member that the clients of some official SDKs refuse, and with it the whole result, while those of others read on: null where a member should be left out, \"true\" for true, an empty array for an empty object, a date without a time. The finding says whose clients refuse it.",
+        mend: "Write the member with the type that is named, or leave it out: have the serializer skip what is null. To have it fail where your clients are among those: --severity mcp.disputed_result=fail.",
+        run: |case| {
+            case.seen(|what| match what {
+                What::Flawed { asked, flaw } => who_refuses(flaw.by).map(|who| format!("{}; {who}", flaw_words(*asked, flaw))),
                 _ => None,
             })
         },
@@ -186,6 +192,21 @@ fn offered(case: Case<'_>) -> &'static str {
     match case.launch.opening {
         Era::Legacy => LATEST_LEGACY,
         Era::Modern => LATEST_MODERN,
+    }
+}
+
+fn flaw_words(asked: Asked, flaw: &Flaw) -> String {
+    let path = printable(&flaw.path, 100);
+    format!("the result of `{}` is wrong: {path} should be {}, and there is {}", asked.method(), flaw.wanted, flaw.got)
+}
+
+/// Whose clients refuse what others take.
+const fn who_refuses(by: RefusedBy) -> Option<&'static str> {
+    match by {
+        RefusedBy::TypeScript => Some("clients on the TypeScript SDK refuse it"),
+        RefusedBy::Python => Some("clients on the Python SDK refuse it"),
+        RefusedBy::Several => Some("clients on most official SDKs refuse it, on older ones not"),
+        RefusedBy::All => None,
     }
 }
 

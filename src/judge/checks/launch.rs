@@ -1,9 +1,10 @@
 //! How a process is launched, and how it goes before its time.
 
 use super::super::case::{Case, Check, Found};
-use super::super::verdict::Severity::Fail;
+use super::super::verdict::Severity::{Fail, Warn};
 use super::container::silence_hint;
 use super::limit;
+use super::ours::{says_no_task, starved};
 use crate::probe::{Asked, Exit, LaunchError, Phase, What};
 use crate::words::printable;
 
@@ -129,6 +130,18 @@ pub(super) const CHECKS: &[Check] = &[
         },
     },
     Check {
+        code: "exit.detached",
+        severity: Warn,
+        about: "The launched process exited with status 0, and something that it had started answered on over its pipes. Clients on Node close the server's input when that process exits, and so lose the server; those on Python do not look.",
+        mend: "Keep the launched process for as long as the server lives: in a shell wrapper use exec, and no & behind it; no `setsid -f`, no daemon.",
+        run: |case| {
+            case.seen(|what| match what {
+                What::Detached { asked } => Some(format!("the launched process had exited when `{}` was answered", asked.method())),
+                _ => None,
+            })
+        },
+    },
+    Check {
         code: "exit.stdout_closed",
         severity: Fail,
         about: "The server closed its stdout with a request unanswered, and lives on.",
@@ -248,6 +261,8 @@ fn exit_hint(case: Case<'_>) -> Option<String> {
         Some("hint: leave out docker's -t; a server's stdin is no terminal".to_owned())
     } else if ["emfile", "too many open files", "enfile"].iter().any(|words| stderr.contains(words)) {
         Some("hint: it had no descriptors left; `limits: {open_files: …}` says how many it may have, where that is set".to_owned())
+    } else if says_no_task(&stderr) && starved(case).is_none() {
+        Some("hint: it got no more threads or processes, and nothing shows that others had taken them: look for a limit of its own (`ulimit -u`), or for workers without number".to_owned())
     } else if silent && clean {
         let hint = "hint: an end without a word and with status 0 often means that it read the end of its input at once (docker run without -i, a command put into the background), or that stdio is not its default transport";
         Some(hint.to_owned())

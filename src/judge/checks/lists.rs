@@ -1,7 +1,7 @@
 //! What the lists hold.
 
 use super::super::case::Check;
-use super::super::verdict::Severity::Warn;
+use super::super::verdict::Severity::{Info, Warn};
 use super::handshake::error_words;
 use crate::probe::{Asked, What};
 use crate::protocol::mcp::{ListKind, MAX_DEPTH, ToolFlaw};
@@ -30,6 +30,18 @@ pub(super) const CHECKS: &[Check] = &[
         run: |case| {
             case.seen(|what| match what {
                 What::CursorLoop { list } => Some(format!("the pages of `{}` lead back to a cursor that was there before", list.method())),
+                _ => None,
+            })
+        },
+    },
+    Check {
+        code: "list.null_cursor",
+        severity: Info,
+        about: "nextCursor is null on the last page, where it should be left out. Clients on the Python SDK read it as left out; those on the TypeScript SDK refuse the page.",
+        mend: "Leave nextCursor out of the last page: have the serializer skip what is null.",
+        run: |case| {
+            case.seen(|what| match what {
+                What::NullCursor { list } => Some(format!("the last page of `{}` has a nextCursor of null", list.method())),
                 _ => None,
             })
         },

@@ -2,20 +2,20 @@
 
 use super::super::case::{Case, Check, Found};
 use super::super::verdict::Severity::Unknown;
-use crate::probe::{Asked, Fetches, LaunchError, Phase, Seen, Timeout, What};
+use crate::probe::{Asked, Exit, Fetches, LaunchError, Phase, Scarcity, Seen, Shared, Timeout, What};
 use crate::words::{At, printable};
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "probe.resources",
         severity: Unknown,
-        about: "Our own trouble: no descriptors, memory or processes were left to launch the server with.",
-        mend: "Raise the limits that stdiowatch runs under, or give the host room. The next probe tries again.",
+        about: "Our own trouble: no descriptors, memory or processes were left to launch the server with; or it failed because it got no thread, process or file, and its user, its cgroup or the host, which it shares with stdiowatch and others, had next to none left once it was gone.",
+        mend: "Raise the limits that stdiowatch runs under (`ulimit -u`, the container's pids limit, systemd's TasksMax), or give the host room. The next probe tries again.",
         run: |case| match &case.launch.failure {
             Some(LaunchError::Resources { error }) => {
                 Some(Found::once(case.launch.started, Phase::Spawn, "stdiowatch had no resources left to launch the server", printable(error, 300)))
             }
-            _ => None,
+            _ => starved(case),
         },
     },
     Check {
@@ -45,6 +45,78 @@ pub(super) const CHECKS: &[Check] = &[
         },
     },
 ];
+
+/// What is said by a program that got no thread or process (EAGAIN), in lower case: by Node's and libuv's assertions, Python,
+/// Go, Java, Rust, C++, shells.
+const NO_TASK: [&str; 11] = [
+    "resource temporarily unavailable",
+    "eagain",
+    "pthread_create",
+    "uv_thread_create",
+    "can't start new thread",
+    "failed to create new os thread",
+    "unable to create native thread",
+    "cannot fork",
+    "can't fork",
+    "os error 11)",
+    "errno 11]",
+];
+/// The same of a file, where the host has no more of them (ENFILE).
+const NO_FILE: [&str; 4] = ["too many open files in system", "enfile", "os error 23)", "errno 23]"];
+/// With fewer threads and processes hardly anything starts: Node has eleven of them.
+const FEW: u64 = 16;
+
+/// A server that ended, or said nothing, for want of what others have. Where there is room without it, it has
+/// taken that itself, or is kept from it by a limit of its own: both are its failure.
+pub(super) fn starved(case: Case<'_>) -> Option<Found> {
+    let seen = case.launch.seen.iter().find(|seen| matches!(seen.what, What::Exited { .. } | What::Timeout(_)))?;
+    let scarce = case.launch.end.as_ref()?.swept.scarce.iter();
+    // Of a limit of which others have not even half, it may have wanted more than is sensible.
+    let mut exhausted = scarce.filter(|scarcity| scarcity.left < FEW || scarcity.left <= scarcity.limit / 2);
+    let (scarcity, sign) = exhausted.find_map(|scarcity| Some((scarcity, want(case, seen, *scarcity)?)))?;
+    let (whose, what) = match scarcity.of {
+        Shared::UserTasks => ("its user", TASKS),
+        Shared::CgroupTasks => ("its cgroup", TASKS),
+        Shared::HostTasks => ("the host", TASKS),
+        Shared::HostFiles => ("the host", "open files"),
+    };
+    let evidence = format!("{sign}; without the server, {whose} has {} of {} {what} left", scarcity.left, scarcity.limit);
+    Some(Found::once(seen.at, seen.phase, format!("the server found next to nothing left of what it shares with others: {what}"), evidence))
+}
+
+const TASKS: &str = "processes and threads";
+
+/// What shows that it got none: a line of stderr; or that it crashed or hung without a word, as Node does with next to none.
+fn want(case: Case<'_>, seen: &Seen, Scarcity { of, left, .. }: Scarcity) -> Option<String> {
+    let stderr = &case.launch.stderr_tail;
+    let words: &[&str] = match of {
+        Shared::UserTasks | Shared::CgroupTasks | Shared::HostTasks => &NO_TASK,
+        Shared::HostFiles => &NO_FILE,
+    };
+    if let Some(line) = says(stderr, words) {
+        return Some(format!("its stderr says: {}", printable(line.trim(), 200)));
+    }
+    let how = match &seen.what {
+        // SIGTRAP, SIGABRT, SIGSEGV; a shell that ran it makes an exit status of them.
+        What::Exited { exit: Exit::Signal(5 | 6 | 11) | Exit::Code(133 | 134 | 139), .. } => "it crashed",
+        What::Timeout(Timeout { lines: 0, unfinished: 0, .. }) => "it hung",
+        _ => return None,
+    };
+    (left < FEW && of != Shared::HostFiles && stderr.trim().is_empty()).then(|| format!("{how} without a word"))
+}
+
+/// The last line of `stderr` that has one of `words` in it.
+fn says<'t>(stderr: &'t str, words: &[&str]) -> Option<&'t str> {
+    stderr.lines().rfind(|line| {
+        let line = line.to_ascii_lowercase();
+        words.iter().any(|word| line.contains(word))
+    })
+}
+
+/// Whether a server says of itself that it got no thread or process.
+pub(super) fn says_no_task(stderr: &str) -> bool {
+    says(stderr, &NO_TASK[2..]).is_some()
+}
 
 /// The timeout that the judged launch ended in, if it did.
 fn timeout(case: Case<'_>) -> Option<(&Seen, &Timeout)> {

@@ -21,6 +21,7 @@
 //! family       all that this sidecar has launched: whose is a process that turns up?
 //! container    servers run by docker, podman, nerdctl: labelled, found again, removed
 //! sweep        what outlived the leader is found, ended, reaped; only then the leader is reaped
+//! scarce       what there was next to nothing left of, for one that ended badly
 //! kin          what a launched tree is seen to run as, so that other copies of it can be told
 //! proc_fs      the files of /proc that all of this reads
 //! guard        the process that ends every tree when this one is killed: our side of it
@@ -56,6 +57,7 @@ mod outlook;
 mod private_tmp;
 pub(in crate::outside) mod proc_fs;
 mod resolve;
+mod scarce;
 mod shim;
 mod spec;
 mod stdio;

@@ -128,12 +128,20 @@ pub(super) fn peak_memory(pid: u32) -> Option<(u64, u32)> {
 }
 
 fn parse_status(status: &[u8]) -> Option<(u64, u32)> {
+    Some((status_field(status, "VmHWM:")? * 1024, u32::try_from(status_field(status, "Threads:")?).ok()?))
+}
+
+/// The first number after `name` in `/proc/PID/status`.
+fn status_field(status: &[u8], name: &str) -> Option<u64> {
     let status = String::from_utf8_lossy(status);
-    let field = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-        line.split_ascii_whitespace().next()?.parse::<u64>().ok()
-    };
-    Some((field("VmHWM:")? * 1024, u32::try_from(field("Threads:")?).ok()?))
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// The real user of a process, dead or alive, and the number of its threads.
+pub(super) fn owner(pid: u32) -> Option<(u32, u64)> {
+    let status = read(&format!("/proc/{pid}/status")).ok()?;
+    Some((u32::try_from(status_field(&status, "Uid:")?).ok()?, status_field(&status, "Threads:")?))
 }
 
 /// Resident memory in bytes, what it shares with others included (/proc/PID/statm).
@@ -271,6 +279,8 @@ mod tests {
         assert!(!stat.dead && stat.started > 0);
         let (peak, threads) = peak_memory(me).unwrap();
         assert!(peak > 100_000 && threads >= 1);
+        let (user, its_threads) = owner(me).unwrap();
+        assert!(user == rustix::process::getuid().as_raw() && its_threads >= 1);
         assert!(everyone().iter().any(|other| other.pid == me));
         let (resident, share) = (resident(me).unwrap(), proportional(me).unwrap());
         assert!(share > 100_000 && share <= peak * 2 && resident <= peak * 2, "{share} {resident} {peak}");

@@ -20,8 +20,9 @@ use super::cgroup::Group;
 use super::family::{self, Family, Mark, Owner, Slot};
 use super::leader::{Leader, Signal};
 use super::proc_fs::{self, Stat};
+use super::scarce;
 use super::spec::Resources;
-use crate::probe::{Excess, Leftover, Swept, Usage};
+use crate::probe::{Excess, Exit, Leftover, Swept, Usage};
 use crate::words::printable;
 
 /// How long what is left may take to end by itself: a helper that sees its own end-of-file at the
@@ -158,6 +159,8 @@ impl Tree {
 
     /// See [`Child::sweep`](super::Child::sweep).
     pub(super) async fn sweep(mut self, term_grace: Duration) -> (Swept, Usage) {
+        let ended_badly = self.leader.seen_dead() != Some(Exit::Code(0));
+        let owner = if ended_badly { proc_fs::owner(self.leader.id()) } else { None };
         let (mut swept, left) = self.find().await;
         if self.mark.spares {
             self.family.spare(&left);
@@ -167,7 +170,9 @@ impl Tree {
             let _ = timeout(MOST_KILL, self.kill()).await;
             swept.survivors = self.look().iter().map(leftover).collect();
         }
-        self.close(swept)
+        let (mut swept, usage) = self.close(swept);
+        swept.scarce = owner.map(|(uid, _)| scarce::look(uid)).unwrap_or_default();
+        (swept, usage)
     }
 
     /// See [`Child::end`](super::Child::end).

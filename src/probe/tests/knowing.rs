@@ -102,6 +102,7 @@ fn a_line_with_which_anything_is_wrong_is_not_kept() {
     nothing_kept(|line| tools(line).replace("\"d\"", "\"\\ud800\""));
     nothing_kept(|line| tools(line).replace("\"d\"", "NaN"));
     nothing_kept(|line| tools(line).replace("\"2.0\"", "\"1.0\""));
+    nothing_kept(|line| tools(line).replace("{\"id\"", "{\"took\":1,\"id\""));
     nothing_kept(|line| tools(line).replace("\"id\":2", "\"id\":\"2\""));
     nothing_kept(|line| tools(line).replace("{\"tools\"", "{\n\"tools\""));
 }
@@ -116,6 +117,16 @@ fn a_list_that_is_never_the_same_is_called_so_by_who_knows_it() {
     assert!(anew.contains("Volatile"));
     let second = probe(&known, |plan| plan.list_twice = true, list);
     assert_eq!(told(second), (2, anew));
+}
+
+#[test]
+fn what_a_page_says_by_null_is_known_with_it() {
+    let list = |line: &Value| tools(line).replace("{\"tools\"", "{\"nextCursor\":null,\"tools\"");
+    let first = probe(&Arc::default(), |_| {}, list);
+    let known = pages(&first);
+    let (_, anew) = told(first);
+    assert!(anew.contains("NullCursor"));
+    assert_eq!(told(probe(&known, |_| {}, list)), (1, anew));
 }
 
 #[test]

@@ -6,24 +6,13 @@ use crate::words::Redactor;
 
 use super::ask::ListKind;
 use super::items::{Item, ItemReader};
+use super::members::{DISCOVERED, INITIALIZED, item_members, list_members};
+use super::shape::{Checker, Flaw, Need, Path, RefusedBy, Step, Want};
 
 /// Names and versions longer than this are cut where they are shown.
 const MAX_TEXT: usize = 200;
-/// Flaws of one answer that are told; more of them say nothing new.
-const MAX_FLAWS: usize = 1000;
 /// Versions and capabilities that are looked at; nobody has more.
 const MAX_NAMES: usize = 10_000;
-
-/// A member that is missing or of the wrong type.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Flaw {
-    /// Where: a path such as `tools[3].name`.
-    pub path: String,
-    /// What the specification wants there.
-    pub wanted: &'static str,
-    /// What is there.
-    pub got: &'static str,
-}
 
 /// How a server calls itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -86,6 +75,8 @@ pub struct ListPage {
     pub lost: bool,
     /// There is more on it than there was room for.
     pub cut: bool,
+    /// It says by null that it does not go on.
+    pub null_cursor: bool,
     /// Where it goes on. An empty string is a cursor too.
     pub next: Option<String>,
     /// Modern fields that are not there.
@@ -94,53 +85,20 @@ pub struct ListPage {
     pub flaws: Vec<Flaw>,
 }
 
-/// Collects what is wrong.
-struct Checker<'r> {
-    redactor: &'r Redactor,
-    flaws: Vec<Flaw>,
-}
-
-impl<'r> Checker<'r> {
-    fn new(redactor: &'r Redactor) -> Checker<'r> {
-        Checker { redactor, flaws: Vec::new() }
-    }
-
-    /// `value`, if it is of one of `kinds`; otherwise that is noted.
-    fn want<'d>(&mut self, value: Option<Value<'d>>, kind: Kind, wanted: &'static str, path: impl FnOnce() -> String) -> Option<Value<'d>> {
-        match value {
-            Some(value) if value.kind() == kind => Some(value),
-            other => {
-                if self.flaws.len() < MAX_FLAWS {
-                    self.flaws.push(Flaw { path: path(), wanted, got: other.map_or("nothing", |v| v.kind().word()) });
-                }
-                None
-            }
-        }
-    }
-
-    /// Like `want`, for a member that may be left out.
-    fn allow<'d>(&mut self, value: Option<Value<'d>>, kind: Kind, wanted: &'static str, path: impl FnOnce() -> String) -> Option<Value<'d>> {
-        value.and_then(|value| self.want(Some(value), kind, wanted, path))
-    }
-}
-
 /// Reads the result of `server/discover`; `None` if it is none, as from a legacy server that
 /// answers anything with an empty object.
 #[must_use]
 pub fn read_discover(result: Value<'_>, redactor: &Redactor) -> Option<Discovered> {
     let list = result.get("supportedVersions").filter(|v| v.kind() == Kind::Array)?;
     let mut checker = Checker::new(redactor);
-    let versions = list
-        .elements()
-        .enumerate()
-        .filter_map(|(n, v)| checker.want(Some(v), Kind::String, "a string", || format!("supportedVersions[{n}]")))
-        .filter_map(Value::text)
-        .map(|text| redactor.printable(&text, MAX_TEXT))
-        .take(MAX_NAMES)
-        .collect();
-    let capabilities = checker.want(result.get("capabilities"), Kind::Object, "an object", || "capabilities".into());
-    checker.allow(result.get("instructions"), Kind::String, "a string", || "instructions".into());
-    let greeting = Greeting { server: modern_server_info(result, &mut checker), capabilities: capability_names(capabilities, &mut checker) };
+    let at = Path::key("supportedVersions");
+    let texts = list.elements().enumerate().filter_map(|(n, version)| {
+        checker.value(version, &Want::Text, Need::Must, &at.then(Step::At(n)));
+        version.text()
+    });
+    let versions = texts.map(|text| redactor.printable(&text, MAX_TEXT)).take(MAX_NAMES).collect();
+    let [capabilities, ..] = checker.members(result, DISCOVERED, None);
+    let greeting = Greeting { server: modern_server_info(result, redactor), capabilities: capability_names(capabilities, redactor) };
     let missing = modern_fields(result, &["resultType", "ttlMs", "cacheScope"], &mut checker);
     Some(Discovered { versions, greeting, missing, flaws: checker.flaws })
 }
@@ -149,18 +107,16 @@ pub fn read_discover(result: Value<'_>, redactor: &Redactor) -> Option<Discovere
 #[must_use]
 pub fn read_initialize(result: Value<'_>, redactor: &Redactor) -> Initialized {
     let mut checker = Checker::new(redactor);
-    if checker.want(Some(result), Kind::Object, "an object", || "result".into()).is_none() {
+    if result.kind() != Kind::Object {
+        checker.note(&Path::key("result"), "an object", result.kind().word(), RefusedBy::All);
         return Initialized { flaws: checker.flaws, ..Initialized::default() };
     }
-    let version = checker.want(result.get("protocolVersion"), Kind::String, "a string", || "protocolVersion".into());
-    let capabilities = checker.want(result.get("capabilities"), Kind::Object, "an object", || "capabilities".into());
-    let info = checker.want(result.get("serverInfo"), Kind::Object, "an object", || "serverInfo".into());
-    checker.allow(result.get("instructions"), Kind::String, "a string", || "instructions".into());
+    let [version, capabilities, info, ..] = checker.members(result, INITIALIZED, None);
     Initialized {
         version: version.and_then(Value::text).map(|text| redactor.printable(&text, MAX_TEXT)),
         greeting: Greeting {
-            server: info.map(|info| server_info(info, "serverInfo", &mut checker)),
-            capabilities: capability_names(capabilities, &mut checker),
+            server: info.filter(|info| info.kind() == Kind::Object).map(|info| server_info(info, redactor)),
+            capabilities: capability_names(capabilities, redactor),
         },
         flaws: checker.flaws,
     }
@@ -180,12 +136,14 @@ impl ListPage {
 pub fn read_list(kind: ListKind, era: Era, result: Value<'_>, redactor: &Redactor, room: usize) -> ListPage {
     let mut checker = Checker::new(redactor);
     let mut page = ListPage::default();
-    match checker.want(result.get(kind.key()), Kind::Array, "an array", || kind.key().into()) {
+    let [list, next, ..] = checker.members(result, list_members(kind), None);
+    match list.filter(|list| list.kind() == Kind::Array) {
         Some(list) => {
+            let at = Path::key(kind.key());
             let mut reader = ItemReader::new(kind, era, redactor);
             let mut weight = 0;
             for (n, value) in list.elements().enumerate() {
-                check_item(kind, value, n, &mut checker);
+                check_item(kind, era, value, &at.then(Step::At(n)), &mut checker);
                 // What is written of it is hardly ever longer than what was read.
                 page.cut |= weight + value.raw().len() > room;
                 if page.cut {
@@ -199,8 +157,9 @@ pub fn read_list(kind: ListKind, era: Era, result: Value<'_>, redactor: &Redacto
         None => page.no_list = true,
     }
     // Null ends the list as absence does: servers serialise an empty option so.
-    let next = result.get("nextCursor").filter(|v| v.kind() != Kind::Null);
-    page.next = checker.allow(next, Kind::String, "a string", || "nextCursor".into()).and_then(Value::text).map(Into::into);
+    page.null_cursor = next.is_some_and(|next| next.kind() == Kind::Null);
+    let next = next.filter(|_| !page.null_cursor);
+    page.next = next.and_then(Value::text).map(Into::into);
     page.lost = next.is_some() && page.next.is_none();
     match era {
         Era::Modern => page.missing = modern_fields(result, &["resultType", "ttlMs", "cacheScope"], &mut checker),
@@ -210,66 +169,43 @@ pub fn read_list(kind: ListKind, era: Era, result: Value<'_>, redactor: &Redacto
     page
 }
 
-/// The fields that each revision's schema requires of an item.
-fn check_item(kind: ListKind, item: Value<'_>, n: usize, checker: &mut Checker<'_>) {
-    let at = |member: &str| format!("{}[{n}]{member}", kind.key());
-    if checker.want(Some(item), Kind::Object, "an object", || at("")).is_none() {
+/// Holds an item against what is wanted of it. Of a tool's schemas only where a client refuses the list over what is sound JSON
+/// Schema; what is wrong with them is the schema checker's.
+fn check_item(kind: ListKind, era: Era, item: Value<'_>, at: &Path<'_>, checker: &mut Checker<'_>) {
+    if item.kind() != Kind::Object {
+        checker.note(at, "an object", item.kind().word(), RefusedBy::All);
         return;
     }
-    let [name, title, description, input, output, annotations] =
-        item.get_each(["name", "title", "description", "inputSchema", "outputSchema", "annotations"]);
-    checker.want(name, Kind::String, "a string", || at(".name"));
-    checker.allow(title, Kind::String, "a string", || at(".title"));
-    checker.allow(description, Kind::String, "a string", || at(".description"));
-    match kind {
-        ListKind::Tools => {
-            checker.want(input, Kind::Object, "an object", || at(".inputSchema"));
-            checker.allow(output, Kind::Object, "an object", || at(".outputSchema"));
-            checker.allow(annotations, Kind::Object, "an object", || at(".annotations"));
-        }
-        ListKind::Prompts => {
-            checker.allow(item.get("arguments"), Kind::Array, "an array", || at(".arguments"));
-        }
-        ListKind::Resources => {
-            checker.want(item.get("uri"), Kind::String, "a string", || at(".uri"));
-        }
-        ListKind::ResourceTemplates => {
-            checker.want(item.get("uriTemplate"), Kind::String, "a string", || at(".uriTemplate"));
+    let [_, input, output, ..] = checker.members(item, item_members(kind, era), Some(at));
+    if (kind, era) != (ListKind::Tools, Era::Legacy) {
+        return;
+    }
+    for (schema, key) in [(input, "inputSchema"), (output, "outputSchema")] {
+        let properties = schema.and_then(|schema| schema.get("properties"));
+        for (name, _) in properties.into_iter().flat_map(Value::members).filter(|(_, value)| value.kind() == Kind::Bool) {
+            let schema = at.then(Step::Key(key));
+            let properties = schema.then(Step::Key("properties"));
+            checker.note(&properties.then(Step::Named(name)), "an object", Kind::Bool.word(), RefusedBy::TypeScript);
         }
     }
 }
 
-fn server_info(info: Value<'_>, path: &str, checker: &mut Checker<'_>) -> ServerInfo {
-    let redactor = checker.redactor;
-    let mut text = |member: &str| {
-        let value = checker.want(info.get(member), Kind::String, "a string", || format!("{path}.{member}"));
-        value.and_then(Value::text).map(|text| redactor.printable(&text, MAX_TEXT)).unwrap_or_default()
-    };
+fn server_info(info: Value<'_>, redactor: &Redactor) -> ServerInfo {
+    let text = |member: &str| info.get(member).and_then(Value::text).map(|text| redactor.printable(&text, MAX_TEXT)).unwrap_or_default();
     ServerInfo { name: text("name"), version: text("version") }
 }
 
-/// A modern server should, but need not, say who it is.
-fn modern_server_info(result: Value<'_>, checker: &mut Checker<'_>) -> Option<ServerInfo> {
+/// A modern server should, but need not, say who it is, and no client minds how.
+fn modern_server_info(result: Value<'_>, redactor: &Redactor) -> Option<ServerInfo> {
     let info = result.get("_meta")?.get("io.modelcontextprotocol/serverInfo")?;
-    let info = checker.want(Some(info), Kind::Object, "an object", || "_meta.serverInfo".into())?;
-    Some(server_info(info, "_meta.serverInfo", checker))
+    (info.kind() == Kind::Object).then(|| server_info(info, redactor))
 }
 
-/// The names of the capabilities: those whose value is neither null nor false. Each revision has
-/// them as objects, and clients that check refuse the whole result over one that is not.
-fn capability_names(capabilities: Option<Value<'_>>, checker: &mut Checker<'_>) -> Vec<String> {
-    const KNOWN: [&str; 5] = ["tools", "prompts", "resources", "logging", "completions"];
-    let Some(capabilities) = capabilities else { return Vec::new() };
-    let mut names = Vec::new();
-    for (key, value) in capabilities.members().take(MAX_NAMES) {
-        let name = key.text().unwrap_or_default();
-        if KNOWN.contains(&name.as_ref()) {
-            checker.want(Some(value), Kind::Object, "an object", || format!("capabilities.{name}"));
-        }
-        if value.kind() != Kind::Null && value.boolean() != Some(false) {
-            names.push(checker.redactor.printable(&name, 60));
-        }
-    }
+/// The names of the capabilities: those whose value is neither null nor false.
+fn capability_names(capabilities: Option<Value<'_>>, redactor: &Redactor) -> Vec<String> {
+    let offered = capabilities.into_iter().flat_map(Value::members).take(MAX_NAMES);
+    let offered = offered.filter(|(_, value)| value.kind() != Kind::Null && value.boolean() != Some(false));
+    let mut names: Vec<String> = offered.map(|(key, _)| redactor.printable(&key.text().unwrap_or_default(), 60)).collect();
     names.sort_unstable();
     names.dedup();
     names.truncate(64);
@@ -291,7 +227,7 @@ fn modern_fields(result: Value<'_>, fields: &[&'static str], checker: &mut Check
         };
         if !right {
             let got = if value.kind() == Kind::String { "another string" } else { value.kind().word() };
-            checker.flaws.push(Flaw { path: field.to_owned(), wanted, got });
+            checker.note(&Path::key(field), wanted, got, RefusedBy::All);
         }
     }
     missing

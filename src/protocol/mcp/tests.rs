@@ -93,6 +93,67 @@ fn lists_are_read_and_their_items_checked() {
     assert_eq!((modern.items[0].name.as_str(), modern.missing), ("x:y", vec!["resultType", "cacheScope"]));
 }
 
+/// Who minds the one flaw that a resource has with these members; `None` where it has none.
+fn minded(members: &str) -> Option<RefusedBy> {
+    let page = list(ListKind::Resources, Era::Legacy, &format!(r#"{{"resources":[{{"name":"r","uri":"file:///r",{members}}}]}}"#));
+    assert!(page.flaws.len() < 2, "{:?}", page.flaws);
+    page.flaws.first().map(|flaw| flaw.by)
+}
+
+#[test]
+fn whose_clients_refuse_a_member_is_told() {
+    use RefusedBy::{All, Python, Several, TypeScript};
+    for (members, by) in [
+        (r#""size":12"#, None),
+        (r#""size":12.0"#, None),
+        (r#""size":1.5"#, Some(Python)),
+        (r#""size":"12""#, Some(TypeScript)),
+        (r#""size":null"#, Some(TypeScript)),
+        (r#""size":true"#, Some(TypeScript)),
+        (r#""size":"much""#, Some(All)),
+        (r#""annotations":null"#, Some(TypeScript)),
+        (r#""annotations":[]"#, Some(All)),
+        (r#""annotations":{"priority":1}"#, None),
+        (r#""annotations":{"priority":"0.5"}"#, Some(TypeScript)),
+        (r#""annotations":{"priority":1.5}"#, Some(All)),
+        (r#""annotations":{"audience":null}"#, Some(TypeScript)),
+        (r#""annotations":{"audience":[null]}"#, Some(All)),
+        (r#""annotations":{"lastModified":"2025-01-12T15:00:58Z"}"#, None),
+        (r#""annotations":{"lastModified":"2025-01-12T15:00:58.123-05:30"}"#, None),
+        (r#""annotations":{"lastModified":"2025-01-12T15:00Z"}"#, Some(TypeScript)),
+        (r#""annotations":{"lastModified":"2025-01-12T15:00:58"}"#, Some(TypeScript)),
+        (r#""annotations":{"lastModified":"2025-01-12T15:00:58.Z"}"#, Some(TypeScript)),
+        (r#""annotations":{"lastModified":"2025-01-12 15:00:58Z"}"#, Some(TypeScript)),
+        (r#""annotations":{"lastModified":"2025-01-12T15:00:58+0100"}"#, Some(TypeScript)),
+        (r#""annotations":{"lastModified":"ä"}"#, Some(TypeScript)),
+        (r#""annotations":{"lastModified":5}"#, Some(Several)),
+        (r#""icons":[{"src":"a","mimeType":null}]"#, Some(TypeScript)),
+        (r#""icons":[{"src":null}]"#, Some(All)),
+        (r#""other":5"#, None),
+    ] {
+        assert_eq!(minded(members), by, "{members}");
+    }
+}
+
+#[test]
+fn what_a_server_calls_things_is_told_bounded_and_escaped() {
+    let text = format!(
+        r#"{{"protocolVersion":"2025-11-25","serverInfo":{{"name":"s","version":"1"}},"capabilities":{{"experimental":{{"\u001b{}":5}}}}}}"#,
+        "x".repeat(999)
+    );
+    let read = read_initialize(Doc::parse(text.as_bytes()).unwrap().root(), &Redactor::default());
+    let path = &read.flaws[0].path;
+    assert!(path.starts_with(r"capabilities.experimental.\x1bxxx") && path.len() < 120, "{path}");
+}
+
+#[test]
+fn few_flaws_of_many_are_told_and_the_grave_ones_are_among_them() {
+    let odd = r#"{"name":"a","inputSchema":{"type":"object"},"title":null},"#.repeat(3000);
+    let page = list(ListKind::Tools, Era::Legacy, &format!(r#"{{"tools":[{odd}{{"name":"b"}}]}}"#));
+    assert!(page.flaws.len() < 2000);
+    assert_eq!(page.flaws.last().map(|flaw| (flaw.by, flaw.path.as_str())), Some((RefusedBy::All, "tools[3000].inputSchema")));
+}
+
 #[test]
 fn a_digest_is_of_the_item_not_of_its_spelling() {
     let digest = |text: &str| list(ListKind::Tools, Era::Legacy, &format!(r#"{{"tools":[{text}]}}"#)).items[0].digest;

@@ -81,6 +81,8 @@ pub struct Message<'d> {
     pub shape: Shape<'d>,
     /// What breaks JSON-RPC 2.0 about it, in words.
     pub problems: Vec<&'static str>,
+    /// A member that JSON-RPC does not know, as it is called.
+    pub stranger: Option<Cow<'d, str>>,
 }
 
 impl<'d> Message<'d> {
@@ -99,7 +101,7 @@ impl<'d> Message<'d> {
         parts.check_version(&mut problems);
         parts.check_id(&shape, &mut problems);
         parts.check_params(&mut problems);
-        Some(Message { id: parts.id.map(Id::read), shape, problems })
+        Some(Message { id: parts.id.map(Id::read), shape, problems, stranger: parts.stranger.and_then(Value::text) })
     }
 
     /// The method, if it is a request or a notification.
@@ -121,6 +123,8 @@ struct Parts<'d> {
     params: Option<Value<'d>>,
     result: Option<Value<'d>>,
     error: Option<Value<'d>>,
+    /// The key of some other one.
+    stranger: Option<Value<'d>>,
 }
 
 impl<'d> Parts<'d> {
@@ -134,7 +138,7 @@ impl<'d> Parts<'d> {
                 Some("params") => parts.params = Some(value),
                 Some("result") => parts.result = Some(value),
                 Some("error") => parts.error = Some(value),
-                Some(_) | None => {}
+                Some(_) | None => parts.stranger = Some(key),
             }
         }
         parts
