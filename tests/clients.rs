@@ -247,7 +247,7 @@ fn a_bad_entry_is_named_and_loses_no_other() {
         (r#"{"command": "x", "args": ["a\u0000"]}"#, "1:48 a ! it holds a NUL, which no program can be given"),
         (r#"{"command": "x", "env": ["A=1"]}"#, "1:46 a ! `env` is a list; wanted a mapping from names to texts"),
         (r#"{"command": "x", "env": {"A": {}}}"#, "1:52 a ! the value of A in `env` is a mapping; wanted a text"),
-        (r#"{"command": "x", "env": {"A=B": "1"}}"#, "1:47 a ! \"A=B\" cannot be the name of a variable"),
+        (r#"{"command": "x", "env": {"A=B": "1"}}"#, "1:47 a ! \"A=…\" cannot be the name of a variable"),
         (r#"{"command": "x", "env": {"A": "\u0000"}}"#, "1:52 a ! it holds a NUL, which no variable can"),
         (r#"{"command": "x", "cwd": 5}"#, "1:46 a ! `cwd` is a number; wanted a path"),
         (r#"{"command": "x", "disabled": "yes"}"#, "1:51 a ! `disabled` is a text; wanted true or false"),

@@ -532,7 +532,10 @@ fn a_private_directory_goes_with_the_server() {
         for (then, wanted) in [
             ("exec $LIAR ''", vec![]),
             ("exec $LIAR 'exit 3'", vec!["exit.before_reply"]),
-            ("setsid sh -c 'while :; do echo x >$TMPDIR/$$; done' </dev/null >/dev/null 2>&1 & exec $LIAR ''", vec!["shutdown.left_escaped"]),
+            (
+                "setsid sh -c 'while :; do echo x >$TMPDIR/$$; done' </dev/null >/dev/null 2>&1 & exec $LIAR 'before initialize: sleep 300ms'",
+                vec!["shutdown.left_escaped"],
+            ),
         ] {
             let report = sidecar.probe_spec(LaunchSpec { private_tmp: true, ..sh(&script(then)) });
             assert_eq!(codes(&report), wanted, "{report:#?}");
@@ -678,6 +681,9 @@ fn a_control_group_holds_what_hides_and_multiplies() {
         let report = sidecar.probe_spec(in_group(&deeper));
         assert_eq!(told(&report, "shutdown.left_escaped").len(), 1, "{report:#?}");
         assert_eq!(left(), 0);
+        // What hides counts.
+        let crowd = format!("i=0; while [ $i -lt 30 ]; do env -i setsid -f /bin/sleep 100 {QUIET}; i=$((i+1)); done; exec $LIAR hang");
+        is_over(&sidecar.probe_spec(LaunchSpec { resources: processes(20), ..in_group(&crowd) }), "limit.processes");
         let begun = Instant::now();
         is_over(&sidecar.probe_spec(LaunchSpec { resources: processes(20), ..in_group(&format!("{BOMB}; exec $LIAR hang")) }), "limit.processes");
         assert!(begun.elapsed() < LONG / 2, "{:?}", begun.elapsed());
@@ -693,6 +699,43 @@ fn a_control_group_holds_what_hides_and_multiplies() {
         until("its group is removed", || {
             sidecar.probe_spec(in_group("exec $LIAR ''"));
             left() == 0
+        });
+    });
+}
+
+/// Run as a test of itself: a sidecar with a server in a group, which hides a helper in a group below.
+#[test]
+#[ignore = "a helper of another"]
+fn sidecar_with_a_control_group() {
+    if let (Some(_), Some(groups)) = (std::env::var_os(ALONE), groups()) {
+        let below = format!("g={}$(sed -n 's/^0:://p' /proc/self/cgroup)", mount(&groups));
+        let hides = format!("mkdir $g/below; (echo 0 >$g/below/cgroup.procs; exec env -i setsid /bin/sleep 100) {QUIET} &");
+        let script = format!("out=/proc/$PPID/fd/1; {below}; {hides} echo \"left $! $g\" >$out; exec $LIAR 'before initialize: sleep 8000ms'");
+        Sidecar::start().probe_spec(in_group(&script));
+    }
+}
+
+#[test]
+fn what_a_killed_sidecar_left_in_a_control_group_is_ended_by_the_next() {
+    alone("what_a_killed_sidecar_left_in_a_control_group_is_ended_by_the_next", || {
+        if groups().is_none() {
+            return;
+        }
+        let mut killed = again("sidecar_with_a_control_group").arg("--ignored").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut lines = BufReader::new(killed.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let left: String = lines.find_map(|line| Some(line.split_once("left ")?.1.to_owned())).unwrap();
+        let (pid, group) = left.split_once(' ').unwrap();
+        let pid = pid.parse().unwrap();
+        until("it hides", || fs::read_to_string(Path::new(group).join("below/cgroup.procs")).is_ok_and(|members| !members.is_empty()));
+        let sidecar = Sidecar::start();
+        let next = || sidecar.probe_spec(in_group("exec $LIAR ''"));
+        next();
+        assert!(lives(pid) && Path::new(group).exists(), "of one that lives");
+        killed.kill().unwrap();
+        killed.wait().unwrap();
+        until("it is ended, and its group removed", || {
+            next();
+            !lives(pid) && !Path::new(group).exists()
         });
     });
 }

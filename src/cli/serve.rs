@@ -155,7 +155,7 @@ fn source(args: &ServeArgs, chosen: &Chosen, door: &Arc<Doorkeeper>) -> Option<S
     let lasting = |chosen: &Chosen| (chosen.listen.clone(), chosen.state_dir.clone(), chosen.web_config.clone(), chosen.show_private);
     let begun_with = lasting(chosen);
     let load = move || {
-        let chosen = servers::chosen(&server, &[], interval).map_err(|error| format!("{error:#}"))?;
+        let chosen = servers::again(&server, interval).map_err(|error| format!("{error:#}"))?;
         let web = door.read()?;
         if lasting(&chosen) != begun_with {
             warn!("`listen`, `state_dir`, `web_config` and `show_private` are what they were: a change of them takes a restart");

@@ -60,8 +60,25 @@ pub(super) fn chosen(args: &ServerArgs, names: &[String], interval: Option<Durat
     Ok(chosen)
 }
 
+/// The same, read again while `serve` runs: that there is no server left to watch is no mistake then, unless its entry is one.
+pub(super) fn again(args: &ServerArgs, interval: Option<Duration>) -> anyhow::Result<Chosen> {
+    let mut chosen = named(args, &[], interval)?;
+    if chosen.skipped.iter().any(|skipped| skipped.broken) {
+        chosen.are_some(args)?;
+    }
+    lockfile::load(&mut chosen.servers)?;
+    Ok(chosen)
+}
+
 /// The same, without looking into lock files.
 pub(super) fn located(args: &ServerArgs, names: &[String], interval: Option<Duration>) -> anyhow::Result<Chosen> {
+    let chosen = named(args, names, interval)?;
+    chosen.are_some(args)?;
+    Ok(chosen)
+}
+
+/// Those with these names, maybe none.
+fn named(args: &ServerArgs, names: &[String], interval: Option<Duration>) -> anyhow::Result<Chosen> {
     if args.config.is_empty() {
         if let Some(word) = names.first() {
             bail!(
@@ -96,11 +113,6 @@ pub(super) fn located(args: &ServerArgs, names: &[String], interval: Option<Dura
     }
     let mut chosen = Chosen { servers, own_interval, skipped, slips, listen, state_dir, web_config, show_private, files };
     chosen.restrict(names)?;
-    if chosen.servers.is_empty() {
-        let why: Vec<String> = chosen.skipped.iter().map(told).collect();
-        let files: Vec<String> = args.config.iter().map(|file| shown(file)).collect();
-        bail!("there is no server to watch in {}{}{}", files.join(", "), if why.is_empty() { "" } else { ": " }, why.join("; "));
-    }
     Ok(chosen)
 }
 
@@ -118,6 +130,16 @@ impl Chosen {
             show_private: None,
             files: Vec::new(),
         }
+    }
+
+    /// Refuses files in which there is nothing to watch, and says why that is so.
+    fn are_some(&self, args: &ServerArgs) -> anyhow::Result<()> {
+        if self.servers.is_empty() {
+            let why: Vec<String> = self.skipped.iter().map(told).collect();
+            let files: Vec<String> = args.config.iter().map(|file| shown(file)).collect();
+            bail!("there is no server to watch in {}{}{}", files.join(", "), if why.is_empty() { "" } else { ": " }, why.join("; "));
+        }
+        Ok(())
     }
 
     /// All files that say something of the servers: their own, those that these name, lock files.

@@ -7,9 +7,9 @@
 //! what runs in another pid namespace, such as another container.
 //!
 //! All servers share one table of what runs. It is made when a server is probed for the first time,
-//! when a probe has failed, and when the last one is old; a peer that was found is watched by a pidfd,
-//! so that a probe finds out for one system call whether it lives. Where there is none, a probe costs
-//! none.
+//! when a probe has failed, and when the last one is old; what was started since is added more often. A
+//! peer that was found is watched by a pidfd, so that a probe finds out for one system call whether it
+//! lives. Where there is none, a probe costs none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
@@ -27,8 +27,11 @@ use super::process::{Kin, LaunchSpec, Launcher, proc_fs};
 use crate::words::ServerName;
 
 /// How old the table may be when a probe begins. A little less than the usual interval of a minute, so
-/// that a lone server's probes each find what was started since the last one.
+/// that a lone server's probes each find what runs as something else since the last one.
 const TABLE_LASTS: Duration = Duration::from_secs(50);
+/// How long ago what was started meanwhile may have been looked for: a copy that is started again each time
+/// that a probe has ended it must not be younger than that each time.
+const NEWS_LASTS: Duration = Duration::from_secs(5);
 /// The same for a server's first probe, so that one table does for many servers that begin together.
 const TABLE_LASTS_FIRST: Duration = Duration::from_secs(1);
 /// How long what a server runs as is held for known: an update may run as something else.
@@ -69,6 +72,8 @@ impl PeerWatch {
         }
         if self.table.age(now) > if known { TABLE_LASTS } else { TABLE_LASTS_FIRST } {
             self.table.renew(now);
+        } else if now.saturating_sub(self.table.news_at) > NEWS_LASTS {
+            self.table.add_news(now);
         }
         let Some(server) = self.servers.get_mut(name) else { return Kin::default() };
         server.join(&self.table, launcher);
@@ -141,6 +146,10 @@ struct Table {
     number: u64,
     readable: bool,
     lines: Vec<(u32, Box<[u8]>)>,
+    /// When it was last looked for what was started meanwhile.
+    news_at: Duration,
+    /// What was found then: it may have been about to execute something else.
+    young: BTreeSet<u32>,
 }
 
 impl Table {
@@ -159,8 +168,30 @@ impl Table {
         }
         self.at = Some(now);
         self.number += 1;
+        self.news_at = now;
+        self.young.clear();
         // Without /proc, or with one of another namespace, we are not in it ourselves.
         self.readable = self.lines.iter().any(|(pid, _)| *pid == std::process::id());
+    }
+}
+
+impl Table {
+    /// Adds what was started since the last look, and looks again at what was new then. Some 0.5 µs for each process
+    /// that was there, and 10 µs for each other.
+    fn add_news(&mut self, now: Duration) {
+        let there: BTreeSet<u32> = proc_fs::numbered("/proc").take(MOST_PROCESSES).collect();
+        let again = std::mem::take(&mut self.young);
+        self.lines.retain(|(pid, _)| there.contains(pid) && !again.contains(pid));
+        let known: BTreeSet<u32> = self.lines.iter().map(|(pid, _)| *pid).collect();
+        let mut line = Vec::new();
+        for pid in there.difference(&known).copied() {
+            if kin::read_line(pid, &mut line).is_some() {
+                self.lines.push((pid, Box::from(line.as_slice())));
+                self.young.extend(Some(pid).filter(|pid| !again.contains(pid)));
+            }
+        }
+        self.news_at = now;
+        self.number += 1;
     }
 }
 
@@ -305,6 +336,24 @@ mod tests {
         assert_eq!((table.age(Duration::from_secs(9)), table.readable, table.number), (Duration::from_secs(4), true, 1));
         let ours = kin::command_line(std::process::id()).unwrap();
         assert!(table.lines.iter().any(|(pid, line)| *pid == std::process::id() && **line == ours[..]));
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "something has to be started")]
+    fn what_is_started_later_is_added() {
+        let mut table = Table::default();
+        table.renew(Duration::from_secs(1));
+        let has = |table: &Table, pid| table.lines.iter().filter(|(there, _)| *there == pid).count();
+        let mut child = std::process::Command::new("/bin/sleep").arg("100").spawn().unwrap();
+        for look in 1..=3 {
+            table.add_news(Duration::from_secs(1 + look));
+            assert_eq!((has(&table, child.id()), has(&table, std::process::id()), table.number), (1, 1, 1 + look));
+            assert_eq!(table.young.contains(&child.id()), look == 1, "read once more, and no more");
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        table.add_news(Duration::from_secs(9));
+        assert_eq!(has(&table, child.id()), 0);
     }
 
     #[test]

@@ -267,6 +267,11 @@ impl Lists {
         what.into_iter().map(|what| (what, Arc::default())).collect()
     }
 
+    /// Whether there may be tools that were not read.
+    pub(super) fn hides_tools(&self) -> bool {
+        self.read.iter().any(|r| r.kind == ListKind::Tools && !r.complete && r.before.is_none())
+    }
+
     /// The tool of this name, if it was listed.
     pub(super) fn tool(&self, name: &str) -> Option<&Item> {
         self.read.iter().filter(|r| r.kind == ListKind::Tools).flat_map(|r| &r.items).find(|item| item.name == name)

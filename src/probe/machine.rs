@@ -181,6 +181,12 @@ impl Machine {
         self.session.as_ref().map_or(0, Session::held)
     }
 
+    /// Whether nothing more is asked of the server: it has been told to go.
+    #[must_use]
+    pub fn is_leaving(&self) -> bool {
+        self.session.as_ref().is_none_or(Session::stdin_is_closed)
+    }
+
     /// Whether the launch that is on has had its first valid reply.
     #[must_use]
     pub fn has_reply(&self) -> bool {

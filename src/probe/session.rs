@@ -357,6 +357,10 @@ impl Session {
     /// Makes the canary call, if there is one to make, or leaves.
     fn call(&mut self, now: At, effects: &mut VecDeque<Effect>) {
         let Some(call) = self.plan.call.clone() else { return self.leave(now, effects) };
+        // What stands on a page that was not read may be there, and may be destructive: nothing is said of it.
+        if self.lists.tool(&call.tool).is_none() && self.lists.hides_tools() {
+            return self.leave(now, effects);
+        }
         if let Some(why) = call.objection(self.lists.tool(&call.tool), &self.near, &self.plan.redactor) {
             let tool = self.plan.redactor.printable(&call.tool, 100);
             self.note_in(now, Phase::Call, None, What::CallFailed { tool, why }, &[]);

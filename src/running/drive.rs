@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::room::{Places, ROOM};
 use crate::outside::process::{Child, Kin, LaunchSpec, Launcher, Resources, Signal};
-use crate::probe::{Effect, Excess, Input, Machine, Observation, Plan, Swept, Tape, Usage};
+use crate::probe::{Effect, Excess, Input, Machine, Observation, Plan, Swept, Tape, Times, Usage};
 use crate::words::{At, Redactor};
 
 /// How much is read from stdout at once. A pipe holds no more.
@@ -56,7 +56,7 @@ pub async fn drive(
         redactor: Arc::clone(&plan.redactor),
         places: ROOM.places(),
         full: None,
-        kept_waiting: Duration::ZERO,
+        waited: Waited { times: plan.times, ..Waited::default() },
     };
     let mut stdout = vec![0; STDOUT_CHUNK];
     let mut stderr = vec![0; STDERR_CHUNK];
@@ -91,8 +91,9 @@ pub async fn drive(
                     probe.drain(&mut stdout, &mut stderr);
                 }
                 // If something is due all the same, it may be what was asked next, in what was left of the whole.
-                let (lost, kept_waiting) = (late + probe.kept_waiting(), probe.kept_waiting() > OVERSLEPT);
-                if (late > OVERSLEPT || kept_waiting || !has_room) && probe.machine.deadline().is_some_and(|due| due <= probe.now()) {
+                let kept_waiting = probe.kept_waiting();
+                let lost = late + kept_waiting;
+                if (late > OVERSLEPT || kept_waiting > OVERSLEPT || !has_room) && probe.machine.deadline().is_some_and(|due| due <= probe.now()) {
                     probe.tell(Input::Overslept(lost));
                 }
                 probe.machine.handle_timeout(probe.now());
@@ -147,25 +148,49 @@ struct Probe<'t> {
     places: Places<'static>,
     /// There is no place for what comes next, since then.
     full: Option<Instant>,
-    /// How long that was so before.
-    kept_waiting: Duration,
+    waited: Waited,
+}
+
+/// How long a server was not read because there was no room.
+#[derive(Default)]
+struct Waited {
+    times: Times,
+    /// In this probe, up to what is waited for now.
+    before: Duration,
+    /// Since then.
+    now: Duration,
+    /// When that began to be waited for.
+    since: Option<At>,
 }
 
 impl Probe<'_> {
-    /// Whether more of stdout may be read: there is a place for what is held.
+    /// Whether more of stdout may be read: there is a place for what is held. A server that is told to go needs none: what is
+    /// long is not held any more, and its end is to be seen when it comes.
     fn has_room(&mut self) -> bool {
-        let has_room = self.places.suffice(self.machine.held());
+        let (held, is_leaving) = (self.machine.held(), self.machine.is_leaving());
+        let since = self.machine.pending().map(|pending| pending.since);
+        if std::mem::replace(&mut self.waited.since, since) != since {
+            self.waited.before += std::mem::take(&mut self.waited.now);
+        }
+        if is_leaving {
+            self.places.give_back(held);
+        }
+        let has_room = is_leaving || self.places.suffice(held);
         if has_room {
-            self.kept_waiting += self.full.take().map_or(Duration::ZERO, |since| since.elapsed());
+            self.waited.now += self.full.take().map_or(Duration::ZERO, |since| since.elapsed());
         } else {
             self.full.get_or_insert_with(Instant::now);
         }
         has_room
     }
 
-    /// For how long the server was not read because there was no room.
+    /// How much of the time that is up now the server was not read for: of that for its answer, or, where that of the whole
+    /// probe is up, of all of it.
     fn kept_waiting(&self) -> Duration {
-        self.kept_waiting + self.full.map_or(Duration::ZERO, |since| since.elapsed())
+        let Waited { times, before, now, .. } = &self.waited;
+        let now = *now + self.full.map_or(Duration::ZERO, |since| since.elapsed());
+        let ends = times.total.saturating_sub(times.eof_grace + times.term_grace);
+        if self.now().elapsed() >= ends { *before + now } else { now }
     }
 
     /// Tells the machine, and the tape.

@@ -269,7 +269,9 @@ impl<'a> Entry<'a> {
 
     fn is_name(&self, name: &str, at: Place) -> Result<(), Refusal> {
         if name.is_empty() || name.contains(['=', '\0']) {
-            return Err(broken(at, format!("{:?} cannot be the name of a variable", printable(name, 60))));
+            // What stands after a `=` was meant for its value.
+            let shown = name.split_once('=').map_or_else(|| printable(name, 60), |(name, _)| format!("{}=…", printable(name, 60)));
+            return Err(broken(at, format!("\"{shown}\" cannot be the name of a variable")));
         }
         Ok(())
     }

@@ -48,9 +48,7 @@ pub(super) const CHECKS: &[Check] = &[
 
 /// What is said by a program that got no thread or process (EAGAIN), in lower case: by Node's and libuv's assertions, Python,
 /// Go, Java, Rust, C++, shells.
-const NO_TASK: [&str; 11] = [
-    "resource temporarily unavailable",
-    "eagain",
+const NO_TASK: [&str; 7] = [
     "pthread_create",
     "uv_thread_create",
     "can't start new thread",
@@ -58,9 +56,9 @@ const NO_TASK: [&str; 11] = [
     "unable to create native thread",
     "cannot fork",
     "can't fork",
-    "os error 11)",
-    "errno 11]",
 ];
+/// The same in words that other things are said in too, such as a lock that is taken: they count where they are the last.
+const TRY_AGAIN: [&str; 5] = ["resource temporarily unavailable", "eagain", "os error 11)", "errno 11]", "code: 11,"];
 /// The same of a file, where the host has no more of them (ENFILE).
 const NO_FILE: [&str; 4] = ["too many open files in system", "enfile", "os error 23)", "errno 23]"];
 /// With fewer threads and processes hardly anything starts: Node has eleven of them.
@@ -89,11 +87,12 @@ const TASKS: &str = "processes and threads";
 /// What shows that it got none: a line of stderr; or that it crashed or hung without a word, as Node does with next to none.
 fn want(case: Case<'_>, seen: &Seen, Scarcity { of, left, .. }: Scarcity) -> Option<String> {
     let stderr = &case.launch.stderr_tail;
-    let words: &[&str] = match of {
-        Shared::UserTasks | Shared::CgroupTasks | Shared::HostTasks => &NO_TASK,
-        Shared::HostFiles => &NO_FILE,
+    let last = stderr.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
+    let line = match of {
+        Shared::UserTasks | Shared::CgroupTasks | Shared::HostTasks => says(stderr, &NO_TASK).or_else(|| says(last, &TRY_AGAIN)),
+        Shared::HostFiles => says(stderr, &NO_FILE),
     };
-    if let Some(line) = says(stderr, words) {
+    if let Some(line) = line {
         return Some(format!("its stderr says: {}", printable(line.trim(), 200)));
     }
     let how = match &seen.what {
@@ -115,7 +114,7 @@ fn says<'t>(stderr: &'t str, words: &[&str]) -> Option<&'t str> {
 
 /// Whether a server says of itself that it got no thread or process.
 pub(super) fn says_no_task(stderr: &str) -> bool {
-    says(stderr, &NO_TASK[2..]).is_some()
+    says(stderr, &NO_TASK).is_some()
 }
 
 /// The timeout that the judged launch ended in, if it did.

@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 
 /// What their names begin with; the pid of who made them follows.
 const PREFIX: &str = "stdiowatch-";
+/// What those names end with in which something may live on.
+const KEPT: &str = "-kept";
 
 /// Where groups can be made: the one that we are in.
 #[derive(Debug)]
@@ -33,23 +35,25 @@ impl Groups {
         let own = place(&read("/proc/self/cgroup")?, &read("/proc/self/mountinfo")?)?;
         let groups = Groups(own);
         // To know is to try.
-        let trial = groups.make("trial").map_err(|error| format!("none can be made in {}: {error}", groups.0.display()))?;
+        let trial = groups.make("trial", false).map_err(|error| format!("none can be made in {}: {error}", groups.0.display()))?;
         if !trial.0.join("cgroup.kill").exists() {
             return Err("the kernel has no cgroup.kill, which came with Linux 5.14".to_owned());
         }
         Ok(groups)
     }
 
-    /// Makes a group with `name` in its name, and removes those that nothing is in any more.
-    pub(super) fn make(&self, name: &str) -> io::Result<Group> {
+    /// Makes a group with `name` in its name, in which something may live on if it `spares`, and removes those that are nobody's
+    /// any more.
+    pub(super) fn make(&self, name: &str, spares: bool) -> io::Result<Group> {
         self.tidy();
-        let group = Group(self.0.join(format!("{PREFIX}{}-{name}", std::process::id())));
+        let end = if spares { KEPT } else { "" };
+        let group = Group(self.0.join(format!("{PREFIX}{}-{name}{end}", std::process::id())));
         fs::create_dir(&group.0)?;
         Ok(group)
     }
 
-    /// Removes what was left: by us, where something lived on in it, and by others that were killed. The kernel keeps those
-    /// in which something is.
+    /// Removes what was left: by us, where something lived on in it, and by others that were killed, with what is in it unless
+    /// that may live on. The kernel keeps groups in which something is.
     fn tidy(&self) {
         let Ok(entries) = fs::read_dir(&self.0) else { return };
         for entry in entries.flatten() {
@@ -57,7 +61,11 @@ impl Groups {
             let maker = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split('-').next()?.parse::<u32>().ok());
             let is_in_use = |pid: u32| pid != std::process::id() && Path::new(&format!("/proc/{pid}")).exists();
             if maker.is_some_and(|pid| !is_in_use(pid)) {
-                let _ = fs::remove_dir(entry.path());
+                // Dropped, it is removed.
+                let group = Group(entry.path());
+                if maker != Some(std::process::id()) && !name.to_string_lossy().ends_with(KEPT) {
+                    group.kill();
+                }
             }
         }
     }

@@ -20,7 +20,7 @@ use super::child::Child;
 use super::confine::{confine, dump_no_core};
 use super::container::Container;
 use super::environment::Environment;
-use super::family::Family;
+use super::family::{Family, Mark};
 use super::guard::{Guard, GuardCommand};
 use super::inherit;
 use super::leader::Leader;
@@ -110,7 +110,7 @@ impl Launcher {
         let mark = self.family.next_mark(spec.leftovers);
         let container = Container::of(&spec.command, &spec.args, &mark.text);
         let labelled = container.as_ref().map(|container| container.labelled(&spec.args));
-        let group = spec.cgroup.then(|| self.group(&mark.text)).flatten();
+        let group = spec.cgroup.then(|| self.group(&mark)).flatten();
         let shim = Shim::of(spec, group.as_ref().map(Group::entrance)).map_err(|error| LaunchError::Failed { error })?;
         let (mut command, told) = match &shim {
             Some(shim) => {
@@ -156,12 +156,16 @@ impl Launcher {
     }
 
     /// A control group for a tree, where there can be one; where not, that is said once.
-    fn group(&self, mark: &str) -> Option<Group> {
+    fn group(&self, mark: &Mark) -> Option<Group> {
         let groups = self.groups.get_or_init(|| {
             Groups::find().inspect_err(|why| tracing::warn!("no control groups for servers, which are launched without: {why}")).ok()
         });
-        let name = Digest::of(mark.as_bytes()).to_string();
-        groups.as_ref()?.make(&name[..24]).inspect_err(|error| tracing::warn!("no control group could be made for a server: {error}")).ok()
+        let name = Digest::of(mark.text.as_bytes()).to_string();
+        groups
+            .as_ref()?
+            .make(&name[..24], mark.spares)
+            .inspect_err(|error| tracing::warn!("no control group could be made for a server: {error}"))
+            .ok()
     }
 
     /// A directory for a tree's temporary files. Its name tells nothing of the mark, which is a secret.

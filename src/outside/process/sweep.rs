@@ -143,9 +143,11 @@ impl Tree {
         let mut members = Vec::new();
         let adopted = self.family.adopted().into_iter().filter_map(proc_fs::stat).filter(|stat| self.owns(stat));
         let leader = proc_fs::stat(self.leader.id());
+        let most = limits.most_counted(MOST);
         for root in leader.into_iter().chain(adopted).filter(|stat| !stat.dead) {
-            self.walk(root, &mut members, limits.most_counted(MOST));
+            self.walk(root, &mut members, most);
         }
+        self.add_grouped(&mut members, most);
         limits.excess(&members)
     }
 
@@ -171,7 +173,8 @@ impl Tree {
             swept.survivors = self.look().iter().map(leftover).collect();
         }
         let (mut swept, usage) = self.close(swept);
-        swept.scarce = owner.map(|(uid, _)| scarce::look(uid)).unwrap_or_default();
+        // What it leaves, and is left alone, is not what others have taken.
+        swept.scarce = owner.filter(|_| !swept.spared).map(|(uid, _)| scarce::look(uid)).unwrap_or_default();
         (swept, usage)
     }
 
@@ -358,17 +361,21 @@ impl Tree {
                 self.walk(stat, &mut living, MOST);
             }
         }
-        // Some may have a parent that is not ours.
-        for pid in self.group.iter().flat_map(Group::members) {
-            if pid != self.leader.id() && !living.iter().any(|stat| stat.pid == pid) {
-                living.extend(proc_fs::stat(pid).filter(|stat| !stat.dead));
-            }
-        }
+        self.add_grouped(&mut living, MOST);
+        living.retain(|stat| stat.pid != self.leader.id());
         let members = living.iter().map(|stat| (stat.pid, stat.started));
         let seen = self.seen.get_mut();
         let new: Vec<_> = members.filter(|member| !seen.members.contains(member)).collect();
         seen.members.extend(new);
         living
+    }
+
+    /// Adds those in its control group that are not among `living` yet: they may hide, or have a parent that is not ours.
+    fn add_grouped(&self, living: &mut Vec<Stat>, most: usize) {
+        let Some(group) = &self.group else { return };
+        let known: BTreeSet<u32> = living.iter().map(|stat| stat.pid).collect();
+        let others = group.members().into_iter().filter(|pid| !known.contains(pid)).filter_map(proc_fs::stat).filter(|stat| !stat.dead);
+        living.extend(others.take(most.saturating_sub(known.len())));
     }
 
     /// `root` and its living descendants, as long as they are not more than `most`.
