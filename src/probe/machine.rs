@@ -46,7 +46,7 @@ pub enum Input<'b> {
     StdoutClosed,
     /// Nobody holds the other end of its stdin any more.
     StdinBroken,
-    /// We did not come to look for this long after we should have.
+    /// We did not come to look for this long after we should have. What has come meanwhile has been handed in.
     Overslept(Duration),
     /// It has more of something than it may.
     TookTooMuch(Excess),
@@ -110,6 +110,8 @@ pub struct Machine {
     effects: VecDeque<Effect>,
     cancelled: bool,
     started: At,
+    /// For so long in all we did not come to look when we should have.
+    overslept: Duration,
     finished: Option<At>,
 }
 
@@ -117,8 +119,16 @@ impl Machine {
     /// A probe that begins at `now`.
     #[must_use]
     pub fn new(plan: Arc<Plan>, now: At) -> Machine {
-        let mut machine =
-            Machine { plan, session: None, launches: Vec::new(), effects: VecDeque::new(), cancelled: false, started: now, finished: None };
+        let mut machine = Machine {
+            plan,
+            session: None,
+            launches: Vec::new(),
+            effects: VecDeque::new(),
+            cancelled: false,
+            started: now,
+            overslept: Duration::ZERO,
+            finished: None,
+        };
         let opening = match machine.plan.era {
             EraChoice::Fixed(era) | EraChoice::Auto { remembered: Some(era) } => era,
             EraChoice::Auto { remembered: None } => Era::Modern,
@@ -129,6 +139,9 @@ impl Machine {
 
     /// Takes what happened at `now`.
     pub fn handle(&mut self, now: At, input: Input<'_>) {
+        if let Input::Overslept(by) = input {
+            self.overslept += by;
+        }
         if let Some(session) = &mut self.session {
             session.handle(now, input, &mut self.effects);
             self.after(now);
@@ -265,7 +278,7 @@ impl Machine {
 
     fn launch(&mut self, opening: Era, asker: Asker, now: At) {
         let times = &self.plan.times;
-        let end = self.started + times.total;
+        let end = self.started + times.total + self.overslept;
         let graces = (times.eof_grace + times.term_grace).min(times.total / 2);
         let looking = self.launches.is_empty() && self.plan.era == EraChoice::Auto { remembered: None };
         let fetches = self.plan.fetches != Fetches::Nothing;

@@ -230,9 +230,7 @@ impl Session {
             Input::Stderr(bytes) => self.stderr(bytes),
             Input::StdoutClosed => self.stdout_closed(now, effects),
             Input::StdinBroken => self.stdin_broken(now),
-            // Only of a wait for an answer: a late rung of the ladder explains no silence before it.
-            Input::Overslept(by) if matches!(self.stage, Stage::Waiting(_)) => self.note(now, What::Overslept { by }, &[]),
-            Input::Overslept(_) => {}
+            Input::Overslept(by) => self.overslept(now, by),
             Input::TookTooMuch(excess) => self.took_too_much(now, excess, effects),
             Input::Exited(exit) => self.exited(now, exit, effects),
             Input::BrowserCalled { at, origin } => {
@@ -240,6 +238,18 @@ impl Session {
                 self.note_in(at.min(now), self.phase_at(at), None, What::Browser { origin }, &bytes);
             }
             Input::Swept(swept, usage) => self.swept(now, swept, usage),
+        }
+    }
+
+    /// What was waited for has had its time, and we did not look. What comes next still gets all of its own: the whole
+    /// probe takes so much longer.
+    fn overslept(&mut self, now: At, by: Duration) {
+        (self.bounds.cut, self.bounds.end) = (self.bounds.cut + by, self.bounds.end + by);
+        // Only of a wait for an answer: a late rung of the ladder explains no silence before it.
+        if let Stage::Waiting(_) = self.stage
+            && self.deadline().is_some_and(|due| due <= now)
+        {
+            self.note(now, What::Overslept { by }, &[]);
         }
     }
 
@@ -643,19 +653,22 @@ impl Session {
             pages: Arc::new(self.pages),
             seen: self.log.into_seen(),
             io: self.io,
-            stderr_tail: stderr_text(&self.stderr_tail, &self.plan),
+            stderr_tail: stderr_text(&self.stderr_tail, self.io.stderr_bytes, &self.plan),
             end: self.end,
         };
         (launch, self.asker)
     }
 }
 
-/// The end of stderr: secrets masked first, then cut to its limit, from a line's beginning.
-fn stderr_text(tail: &[u8], plan: &Plan) -> String {
-    let masked = plan.redactor.redact(tail);
-    let limit = plan.limits.stderr_tail;
+/// The end of stderr, whose last bytes are `tail`: secrets masked first, then cut to its limit, from a line's beginning.
+/// What it comes to does not depend on how stderr was read.
+fn stderr_text(tail: &[u8], written: u64, plan: &Plan) -> String {
+    let (limit, longest) = (plan.limits.stderr_tail, plan.redactor.longest());
+    let tail = &tail[tail.len().saturating_sub(limit + longest)..];
+    let is_cut = tail.len() as u64 != written;
+    let masked = plan.redactor.redact_end(tail, if is_cut { longest } else { 0 });
     let mut text = &masked[masked.len().saturating_sub(limit)..];
-    if text.len() < masked.len()
+    if (is_cut || text.len() < masked.len())
         && let Some(end) = memchr::memchr(b'\n', text)
         && end + 1 < text.len()
     {

@@ -16,8 +16,9 @@ use super::process::{Excess, Exit, LaunchError, Swept, Usage};
 use super::reel::Reel;
 use crate::words::{At, Redactor};
 
-/// The version of the format.
-const FORMAT: u32 = 1;
+/// The version of the format. In the first one it was not said when a wait was over, and has to be guessed.
+const FORMAT: u32 = 2;
+const FIRST_FORMAT: u32 = 1;
 /// How much of stderr is kept. Nothing else bounds it, and a replay needs its end at the most.
 const MAX_STDERR: usize = 1 << 20;
 /// What a line counts for besides its bytes, where there is room for so many only.
@@ -65,6 +66,8 @@ pub enum Happening {
         /// For how many microseconds.
         by_us: u64,
     },
+    /// We came to look, and what was waited for had not come in its time.
+    TimeUp,
     /// It had more of something than it may.
     TookTooMuch {
         /// Of what, and how much.
@@ -236,6 +239,14 @@ impl Tape {
         self.push(now, happening);
     }
 
+    /// The machine is about to be told that what it waits for has not come in its time. That is before or
+    /// after what came at the same moment, and there is nothing else to tell it by. Nobody who listens
+    /// learns anything from it.
+    pub fn time_is_up(&mut self, now: At) {
+        self.flush_both(now);
+        self.keep(now, Happening::TimeUp);
+    }
+
     /// The probe is about to be cancelled.
     pub fn cancel(&mut self, now: At) {
         self.flush_both(now);
@@ -249,6 +260,10 @@ impl Tape {
         if let Some(reel) = &mut self.reel {
             reel.push(now, &happening);
         }
+        self.keep(now, happening);
+    }
+
+    fn keep(&mut self, now: At, happening: Happening) {
         if self.is_kept {
             let at_us = u64::try_from(now.elapsed().as_micros()).unwrap_or(u64::MAX);
             self.moments.push(Moment { at_us, happening });
@@ -349,6 +364,8 @@ pub struct Recording {
     pub peers: Peers,
     /// What happened.
     moments: Vec<Moment>,
+    /// The version of the format that it was written in.
+    format: u32,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -385,7 +402,7 @@ impl Recording {
     #[must_use]
     pub fn new(server: String, started_at: String, plan: Plan, peers: Peers, tape: Tape) -> Recording {
         let call = plan.call.as_ref().map(|call| call.masked(&plan.redactor));
-        Recording { server, started_at, plan: Plan { call, ..plan }, peers, moments: tape.moments }
+        Recording { server, started_at, plan: Plan { call, ..plan }, peers, moments: tape.moments, format: FORMAT }
     }
 
     /// What happened, and when.
@@ -397,7 +414,7 @@ impl Recording {
     #[must_use]
     pub fn to_lines(&self) -> String {
         let head = Head {
-            stdiowatch_recording: FORMAT,
+            stdiowatch_recording: self.format,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             server: self.server.clone(),
             started_at: self.started_at.clone(),
@@ -425,12 +442,13 @@ impl Recording {
         let mut lines = text.lines().enumerate().map(|(n, line)| (n + 1, line)).filter(|(_, line)| !line.trim().is_empty());
         let (line, first) = lines.next().ok_or(TapeError::Empty)?;
         let head: Head = read(line, first)?;
-        if head.stdiowatch_recording != FORMAT {
-            let problem = format!("recordings of format {FORMAT} can be read, this one has {}", head.stdiowatch_recording);
+        let format = head.stdiowatch_recording;
+        if !(FIRST_FORMAT..=FORMAT).contains(&format) {
+            let problem = format!("recordings of format {FORMAT} or an earlier one can be read, this one has {format}");
             return Err(TapeError::Line { line, column: 1, problem });
         }
         let moments: Vec<Moment> = lines.map(|(line, text)| read(line, text)).collect::<Result<_, _>>()?;
-        Ok(Recording { server: head.server, started_at: head.started_at, plan: head.plan, peers: head.peers, moments })
+        Ok(Recording { server: head.server, started_at: head.started_at, plan: head.plan, peers: head.peers, moments, format })
     }
 
     /// Lets it happen again, to a machine of today.
@@ -440,11 +458,13 @@ impl Recording {
         let mut last = At::START;
         for moment in &self.moments {
             last = At::after(Duration::from_micros(moment.at_us));
-            catch_up(&mut machine, Some(last));
+            if self.format == FIRST_FORMAT {
+                catch_up(&mut machine, At::START, Some(last));
+            }
             happen(&mut machine, last, &moment.happening);
         }
         // A recording that was cut short, or a machine that waits for longer than that of its time did.
-        catch_up(&mut machine, None);
+        catch_up(&mut machine, last, None);
         if !machine.is_done() {
             machine.handle(last, Input::Swept(Swept::default(), Usage::default()));
         }
@@ -452,11 +472,11 @@ impl Recording {
     }
 }
 
-/// Lets time go by until `until`, or until nothing more is waited for.
-fn catch_up(machine: &mut Machine, until: Option<At>) {
+/// Lets time go by from `from` until `until`, or until nothing more is waited for.
+fn catch_up(machine: &mut Machine, from: At, until: Option<At>) {
     while machine.poll().is_some() {}
     while let Some(due) = machine.deadline().filter(|due| until.is_none_or(|until| *due < until)) {
-        machine.handle_timeout(due);
+        machine.handle_timeout(due.max(from));
         while machine.poll().is_some() {}
     }
 }
@@ -471,6 +491,7 @@ fn happen(machine: &mut Machine, at: At, happening: &Happening) {
         Happening::StdoutClosed => machine.handle(at, Input::StdoutClosed),
         Happening::StdinBroken => machine.handle(at, Input::StdinBroken),
         Happening::Overslept { by_us } => machine.handle(at, Input::Overslept(Duration::from_micros(*by_us))),
+        Happening::TimeUp => machine.handle_timeout(at),
         Happening::TookTooMuch { excess } => machine.handle(at, Input::TookTooMuch(*excess)),
         Happening::Exited { exit } => machine.handle(at, Input::Exited(*exit)),
         Happening::BrowserCalled { called_us, origin } => {

@@ -90,13 +90,15 @@ pub async fn drive(
                 if has_room {
                     probe.drain(&mut stdout, &mut stderr);
                 }
-                // If something is due all the same, it may be what was asked next, in what was left of the whole.
-                let kept_waiting = probe.kept_waiting();
-                let lost = late + kept_waiting;
-                if (late > OVERSLEPT || kept_waiting > OVERSLEPT || !has_room) && probe.machine.deadline().is_some_and(|due| due <= probe.now()) {
-                    probe.tell(Input::Overslept(lost));
+                let (overslept, kept_waiting) = (late > OVERSLEPT, probe.kept_waiting() > OVERSLEPT || !has_room);
+                if overslept && has_room {
+                    probe.see_exit(&mut stdout, &mut stderr);
                 }
-                probe.machine.handle_timeout(probe.now());
+                // Who overslept is told so even if nothing is due any more: what comes next has less of the whole left.
+                if overslept || kept_waiting && probe.machine.deadline().is_some_and(|due| due <= probe.now()) {
+                    probe.tell(Input::Overslept(late + probe.kept_waiting()));
+                }
+                probe.time_is_up();
             }
             Happened::Stop => {
                 stopping = true;
@@ -202,6 +204,17 @@ impl Probe<'_> {
         self.machine.handle(now, input);
     }
 
+    /// Tells the machine that its time is up, unless what it waited for has come by now.
+    fn time_is_up(&mut self) {
+        let now = self.now();
+        if self.machine.deadline().is_some_and(|due| due <= now) {
+            if let Some(tape) = &mut self.tape {
+                tape.time_is_up(now);
+            }
+            self.machine.handle_timeout(now);
+        }
+    }
+
     fn cancel(&mut self) {
         let now = self.now();
         if let Some(tape) = &mut self.tape {
@@ -265,6 +278,16 @@ impl Probe<'_> {
                     self.tell(Input::Swept(swept, usage));
                 }
             }
+        }
+    }
+
+    /// Tells of an exit, if there has been one.
+    fn see_exit(&mut self, stdout: &mut [u8], stderr: &mut [u8]) {
+        let Some(process) = self.process.as_mut().filter(|process| process.running) else { return };
+        if let Some(exit) = now_or_never(process.child.exited()) {
+            process.running = false;
+            self.drain(stdout, stderr);
+            self.tell(Input::Exited(exit));
         }
     }
 

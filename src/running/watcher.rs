@@ -59,6 +59,34 @@ pub(super) struct Watcher {
     pub(super) news: News,
 }
 
+/// When the next probe is due.
+struct Due {
+    /// Since boot.
+    at: Duration,
+    /// On the clock that stands still while the machine is suspended, as far as can be said: a suspension makes it earlier.
+    expected: Instant,
+}
+
+impl Due {
+    fn at(at: Duration) -> Due {
+        Due { at, expected: Instant::now() + at.saturating_sub(clock::up()) }
+    }
+
+    /// How long there still is until then.
+    fn left(&mut self) -> Duration {
+        let left = self.at.saturating_sub(clock::up());
+        if !left.is_zero() {
+            self.expected = Instant::now() + left;
+        }
+        left
+    }
+
+    /// Since when it has been due. What was slept through is nobody's lag, however often it is asked.
+    fn since(&self) -> Instant {
+        self.expected.min(Instant::now())
+    }
+}
+
 /// Why a wait is over.
 enum Woken {
     /// Nobody is to watch the server any more.
@@ -98,21 +126,21 @@ impl Watcher {
 
     async fn watch(&mut self) {
         let mut orders = self.orders.borrow_and_update().clone();
-        let mut due = orders.first_from_now();
+        let mut due = Due::at(orders.first_from_now());
         let mut is_first = true;
         loop {
-            let woken = self.wait(due).await;
+            let woken = self.wait(&mut due).await;
             let since = match woken {
                 Woken::Stopped => return,
                 Woken::Ordered => {
                     orders = self.orders.borrow_and_update().clone();
-                    (due, is_first) = (orders.first_from_now(), true);
+                    (due, is_first) = (Due::at(orders.first_from_now()), true);
                     self.desk.renew();
                     continue;
                 }
                 Woken::Resumed => {
                     info!(server = self.name.as_str(), "probing is resumed");
-                    due = clock::up();
+                    due = Due::at(clock::up());
                     continue;
                 }
                 Woken::Asked if !self.desk.is_wanted() => continue,
@@ -121,12 +149,12 @@ impl Watcher {
             };
             let served = clock::up().saturating_sub(since.elapsed());
             // Two clocks are read one after the other: what was due is not served before it was.
-            let served = if let Woken::Due(_) = woken { served.max(due) } else { served };
+            let served = if let Woken::Due(_) = woken { served.max(due.at) } else { served };
             let grid = Grid::of(&self.name, orders.server.interval);
             if self.is_held() {
                 self.desk.turn_away();
                 if let Woken::Due(_) = woken {
-                    due = self.pass_over(&grid, served);
+                    due = Due::at(self.pass_over(&grid, served));
                 }
                 continue;
             }
@@ -135,7 +163,7 @@ impl Watcher {
             let earliest = if is_first { served + orders.server.interval / 2 } else { Duration::ZERO };
             let made = Made { outcome, server: Arc::clone(&orders.server), served, earliest };
             let Some(next) = self.record(made, &grid) else { return };
-            (due, is_first) = (next, false);
+            (due, is_first) = (Due::at(next), false);
         }
     }
 
@@ -144,24 +172,21 @@ impl Watcher {
     }
 
     /// Waits until `due`, or until something else is to be done.
-    async fn wait(&mut self, due: Duration) -> Woken {
+    async fn wait(&mut self, due: &mut Due) -> Woken {
         let held = self.is_held();
-        let overdue = clock::up().saturating_sub(due);
-        let mut expected = Instant::now().checked_sub(overdue).unwrap_or_else(Instant::now);
         loop {
-            let left = due.saturating_sub(clock::up());
+            let left = due.left();
             if left.is_zero() {
                 // What is to be watched now comes before what was due.
                 return match (*self.stop.borrow(), self.orders.has_changed()) {
                     (true, _) | (_, Err(_)) => Woken::Stopped,
                     (false, Ok(true)) => Woken::Ordered,
-                    (false, Ok(false)) => Woken::Due(expected),
+                    (false, Ok(false)) => Woken::Due(due.since()),
                 };
             }
             if held && !self.is_held() {
                 return Woken::Resumed;
             }
-            expected = Instant::now() + left;
             tokio::select! {
                 biased;
                 _ = self.stop.wait_for(|stop| *stop) => return Woken::Stopped,
@@ -259,4 +284,32 @@ impl Watcher {
 /// known, and those of a server that is not well.
 fn is_to_be_measured(state: &ServerState) -> bool {
     state.probes < MEASURED_FIRST || state.probes.is_multiple_of(MEASURED_EVERY) || state.report().is_none_or(|report| !report.verdict.is_up())
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+    use crate::outside::clock::pretended;
+    use crate::words::Moment;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_slept_through_is_no_lag_and_what_stands_still_is() {
+        let seconds = Duration::from_secs;
+        let _clocks = pretended::from(Moment { up: seconds(1000), unix_ms: 0 });
+        let mut slept = Due::at(seconds(1100));
+        assert_eq!(slept.left(), seconds(100));
+        pretended::suspend(seconds(500));
+        // It is asked again before it is acted on, because somebody woke the watcher for nothing.
+        for _ in 0..2 {
+            assert_eq!((slept.left(), slept.since().elapsed()), (Duration::ZERO, Duration::ZERO));
+        }
+        let mut late = Due::at(seconds(1510));
+        assert_eq!(late.left(), seconds(10));
+        advance(seconds(30)).await;
+        assert_eq!((late.left(), late.since().elapsed()), (Duration::ZERO, seconds(20)));
+        pretended::suspend(seconds(60));
+        assert_eq!((late.left(), late.since().elapsed()), (Duration::ZERO, seconds(20)));
+    }
 }

@@ -32,7 +32,7 @@ fn told(name: Option<&str>, at: At, happening: &Happening, whole: Option<usize>)
 fn said(happening: &Happening, whole: Option<usize>) -> Option<String> {
     let words = match happening {
         Happening::Launch => "launching",
-        Happening::Spawned => return None,
+        Happening::Spawned | Happening::TimeUp => return None,
         // Why is in the report.
         Happening::SpawnFailed { .. } => "could not be launched",
         Happening::Sent(written) => return Some(format!("→ {}", shown(written, whole))),

@@ -101,6 +101,15 @@ impl Redactor {
         Cow::Owned(out)
     }
 
+    /// The end of something: `bytes` with every secret masked, without the first `open` of them, which may be the
+    /// rest of a secret whose beginning is gone. A secret that begins in them, and goes on after them, is masked.
+    #[must_use]
+    pub fn redact_end<'a>(&self, bytes: &'a [u8], open: usize) -> Cow<'a, [u8]> {
+        let open = open.min(bytes.len());
+        let across = self.places(bytes).into_iter().find(|place| (place.start..place.end).contains(&open));
+        self.redact(&bytes[across.map_or(open, |place| place.start)..])
+    }
+
     /// Where the secrets are in `bytes`, in order, those that overlap as one.
     fn places(&self, bytes: &[u8]) -> Vec<Range<usize>> {
         let mut places: Vec<Range<usize>> = Vec::new();

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Checks deploy/ and dashboards/ by machine: run.py [OUT], where OUT keeps the static binary.
 
-Prometheus rules, Grafana dashboards, systemd units and the Dockerfile against their own tools; the static binary, built
-from what the Dockerfile copies, where there is nothing else; the image, and what deploy/compose sets up (compose.py); the
-Helm chart and the kustomize folder (chart.py), and a pod of the rendered chart (pod.py). Needs root and
-tests/real/install.sh; install.sh, which it calls, installs the rest. Whether rules and dashboards mean something on a live
+Prometheus rules, Grafana dashboards, systemd units, the bill of materials and the Dockerfile against their own tools; the
+static binary, built from what the Dockerfile copies, where there is nothing else; the image, and what deploy/compose sets
+up (compose.py); the Helm chart and the kustomize folder (chart.py), and a pod of the rendered chart (pod.py). Needs root
+and tests/real/install.sh; install.sh, which it calls, installs the rest. Whether rules and dashboards mean something on a live
 sidecar is for tests/real/monitoring.py; the units run in systemd.py.
 """
 
@@ -20,6 +20,7 @@ import dashboards
 import image
 import pod
 import rules
+import sbom
 import unit
 from checks import TOP, Checks, tool
 
@@ -32,6 +33,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="stdiowatch-deploy-") as folder:
         folder = pathlib.Path(folder)
         scripts(check)
+        sbom.bill_of_materials(check)
         rules.check_all(check, folder)
         dashboards.check_all(check, folder)
         unit.unit(check, folder)
@@ -47,7 +49,7 @@ def main():
 
 
 def scripts(check):
-    found = [TOP / ".ci/run", *TOP.glob("deploy/**/*.sh"), *TOP.glob("tests/real/*.sh"), HERE / "install.sh"]
+    found = [TOP / ".ci/run", *TOP.glob("deploy/**/*.sh"), *TOP.glob("tests/real/*.sh"), *TOP.glob("fuzz/*.sh"), HERE / "install.sh"]
     tool(check, "shellcheck has nothing to say", ["shellcheck", *found], silent=True)
 
 

@@ -23,6 +23,28 @@ use stdiowatch::config::FileProblem;
 use stdiowatch::probe::Observation;
 use stdiowatch::words::is_printable;
 
+/// A target's name, and what it does with an input.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// Every target, by its name.
+pub const TARGETS: [Target; 15] = [
+    ("call", call::run),
+    ("clients", clients::run),
+    ("compare", compare::run),
+    ("dotenv", dotenv::run),
+    ("exposition", exposition::run),
+    ("framing", framing::run),
+    ("http", http::run),
+    ("json", json::run),
+    ("lock", lock::run),
+    ("mcp", mcp::run),
+    ("probe", probe::run),
+    ("record", record::run),
+    ("replay", replay::run),
+    ("web", web::run),
+    ("yaml", yaml::run),
+];
+
 /// Bytes as a supply of small things; nothing but zeros once it has run dry.
 pub struct Bytes<'b>(&'b [u8]);
 

@@ -35,11 +35,13 @@ fn shown(report: stdiowatch::judge::Report, plan: &Plan, rules: &Rules) {
         human::reports(&reports, look),
         nagios::output(&[probed], &[], false),
         github::annotations(&reports),
-        github::summary(&reports, &[], 1 << 20),
+        // The sign of a warning, which is ours, is two characters.
+        github::summary(&reports, &[], 1 << 20).replace("⚠\u{fe0f}", ""),
         junit::document(&reports, &[], false).expect("it is written to memory"),
     ];
     for text in texts {
-        assert!(text.chars().all(is_shown), "{text:?}");
+        // What was on stderr may have tabs.
+        assert!(text.chars().all(|c| c == '\t' || is_shown(c)), "{text:?}");
     }
     serde_json::to_string(&reports).expect("a report is JSON");
 }

@@ -134,6 +134,24 @@ fn run_knowing(server: &Random, cut: Cut, pages: Arc<Pages>) -> Observation {
     World::new(Plan { limits, pages, ..Plan::new() }, &mut launch).cut(cut).run()
 }
 
+/// What is seen where we look late now and then, in turn by so many milliseconds; and what its recording shows.
+fn run_late(server: &Random, late: &[u64], cut: Cut) -> (Observation, Observation) {
+    let plan = Plan { limits: Limits { line: 2000, output: 20_000, ..Limits::default() }, ..Plan::new() };
+    let mut launch = || -> Box<dyn Server> { Box::new(server.clone()) };
+    let mut world = World::new(plan.clone(), &mut launch).cut(cut).taped();
+    let mut late = late.iter().cycle();
+    let observation = loop {
+        if let Some(observation) = world.settle() {
+            break observation;
+        }
+        world.advance_late(world.next() + ms(*late.next().expect("it has no end")));
+    };
+    let tape = world.tape.take().expect("it is taped");
+    let recording = Recording::new("s".to_owned(), String::new(), plan, Peers::default(), tape);
+    let replayed = Recording::from_lines(&recording.to_lines()).expect("what was written is read").replay();
+    (observation, replayed)
+}
+
 /// Everything that was seen.
 fn everything(mut observation: Observation) -> String {
     observation.launches.iter_mut().for_each(|launch| launch.pages = Arc::default());
@@ -167,6 +185,16 @@ proptest! {
     fn what_is_seen_does_not_depend_on_how_the_bytes_were_cut(server in random(), n in 1usize..60) {
         let told = |o: &Observation| format!("{:?}", o.launches.iter().map(|l| (&l.seen, &l.lists, l.io, l.end.as_ref().map(|e| e.by))).collect::<Vec<_>>());
         prop_assert_eq!(told(&run(&server, Cut::Whole)), told(&run(&server, Cut::Every(n))));
+    }
+
+    #[test]
+    fn a_recording_shows_the_same_however_late_we_looked(
+        server in random(), late in prop::collection::vec(prop_oneof![3 => Just(0u64), 1 => 0..20_000u64], 1..8), n in 1usize..60
+    ) {
+        for cut in [Cut::Whole, Cut::Every(n)] {
+            let (seen, shown) = run_late(&server, &late, cut);
+            prop_assert_eq!(everything(shown), everything(seen));
+        }
     }
 
     #[test]

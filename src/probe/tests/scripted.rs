@@ -670,14 +670,62 @@ fn only_a_late_end_of_a_wait_for_an_answer_is_ours() {
         if leaving {
             machine.cancel(At::START);
         }
-        machine.handle(At::after(ms(9000)), Input::Overslept(ms(4000)));
-        machine.cancel(At::after(ms(9000)));
-        machine.handle(At::after(ms(9001)), Input::StdoutClosed);
-        machine.handle(At::after(ms(9001)), Input::Exited(Exit::Code(0)));
-        machine.handle(At::after(ms(9001)), Input::Swept(Swept::default(), Usage::default()));
+        machine.handle(At::after(ms(34_000)), Input::Overslept(ms(4000)));
+        machine.cancel(At::after(ms(34_000)));
+        machine.handle(At::after(ms(34_001)), Input::StdoutClosed);
+        machine.handle(At::after(ms(34_001)), Input::Exited(Exit::Code(0)));
+        machine.handle(At::after(ms(34_001)), Input::Swept(Swept::default(), Usage::default()));
         let expected: &[&str] = if leaving { &[] } else { &["Overslept"] };
         assert_eq!(seen(&machine.into_observation()), expected);
     }
+}
+
+#[test]
+fn what_is_asked_after_we_did_not_look_has_all_of_its_time() {
+    // Each reply takes nine seconds; that to the first request is read when the time for the whole is nearly up, or has been
+    // for long.
+    for (opening, late) in [(Era::Legacy, 170), (Era::Legacy, 500), (Era::Modern, 170), (Era::Modern, 500)] {
+        let remembered = (opening == Era::Legacy).then_some(Era::Legacy);
+        let slowly = |line: &Value, later: &mut Later| {
+            let reply = match line["method"].as_str() {
+                Some("initialize") => result(line, initialize_result(&json!({ "tools": {} }))),
+                Some("tools/list") => result(line, json!({ "tools": [tool("a")] })),
+                _ => return line.get("id").is_some(),
+            };
+            later.send(9000, &reply);
+            true
+        };
+        let mut launch = || -> Box<dyn Server> { Box::new(sound(slowly)) };
+        let mut world = World::new(Plan { era: EraChoice::Auto { remembered }, ..Plan::new() }, &mut launch);
+        assert!(world.settle().is_none());
+        world.advance_late(At::after(ms(late * 1000)));
+        let (observation, trace) = world.run_traced();
+        assert!(seen(&observation).is_empty(), "{opening} {late}: {:?} {trace:#?}", seen(&observation));
+        assert!(observation.total < ms((late + 60) * 1000), "{:?}", observation.total);
+    }
+}
+
+#[test]
+fn what_came_while_we_did_not_look_is_heard_again_where_it_is_replayed() {
+    let plan = Plan { era: EraChoice::Fixed(Era::Legacy), ..Plan::new() };
+    let mut launch = || -> Box<dyn Server> { Box::new(sound(|_: &Value, _: &mut Later| false)) };
+    let mut world = World::new(plan.clone(), &mut launch).taped();
+    // The reply is there after milliseconds, and read when the time for it has long been up.
+    while !world.machine().has_reply() {
+        assert!(world.settle().is_none());
+        world.advance_late(At::after(ms(40_000)));
+    }
+    let observation = world.run_traced().0;
+    assert!(seen(&observation).is_empty(), "{:?}", seen(&observation));
+    let recording = Recording::new("s".to_owned(), String::new(), plan, Peers::default(), world.tape.take().unwrap());
+    let lines = recording.to_lines();
+    let again = Recording::from_lines(&lines).unwrap().replay();
+    assert!(seen(&again).is_empty(), "{:?}", seen(&again));
+    // Those of the first format do not say when a wait was over: then it was over in time.
+    let first = lines.replacen("\"stdiowatch_recording\":2", "\"stdiowatch_recording\":1", 1);
+    let shown = Recording::from_lines(&first).unwrap().replay();
+    assert_eq!(seen(&shown), ["Timeout"]);
+    assert!(Recording::from_lines(&lines.replacen(":2", ":3", 1)).unwrap_err().to_string().contains("format 2 or an earlier one"));
 }
 
 #[test]
@@ -691,6 +739,41 @@ fn secrets_do_not_get_into_what_is_kept() {
     let redactor = crate::words::Redactor::new([b"hunter2secret".as_slice()]);
     let o = probe(Plan { redactor: std::sync::Arc::new(redactor), ..Plan::new() }, || Box::new(Leaky));
     assert!(!format!("{o:?}").contains("hunter2"));
+}
+
+/// What a report has of the stderr of a server that wrote it like this.
+fn stderr_of(reads: &[&[u8]], limit: usize, redactor: crate::words::Redactor) -> String {
+    let limits = Limits { stderr_tail: limit, ..Limits::default() };
+    let mut machine = Machine::new(Arc::new(Plan { limits, redactor: Arc::new(redactor), ..Plan::new() }), At::START);
+    machine.handle(At::START, Input::Spawned);
+    reads.iter().for_each(|read| machine.handle(At::START, Input::Stderr(read)));
+    machine.cancel(At::START);
+    machine.handle(At::START, Input::Exited(Exit::Code(0)));
+    machine.handle(At::START, Input::Swept(Swept::default(), Usage::default()));
+    machine.into_observation().launches[0].stderr_tail.clone()
+}
+
+#[test]
+fn the_end_of_stderr_begins_with_a_line_however_it_was_read() {
+    let text: Vec<u8> = (0..40).flat_map(|n| format!("line {n}\n").into_bytes()).collect();
+    for limit in [10, 50, 100, 149, 200, text.len() - 1, text.len(), 1000] {
+        let whole = stderr_of(&[&text], limit, crate::words::Redactor::none());
+        assert!(whole.starts_with("line ") && whole.ends_with("line 39\n"), "{limit}: {whole}");
+        for n in [1, 7, 90, 250] {
+            assert_eq!(stderr_of(&text.chunks(n).collect::<Vec<_>>(), limit, crate::words::Redactor::none()), whole, "{limit} {n}");
+        }
+    }
+}
+
+#[test]
+fn no_end_of_a_secret_is_left_at_the_beginning_of_what_is_kept_of_stderr() {
+    let secret = "hunter2secret-that-is-longer-than-its-mask";
+    for before in 0..60 {
+        let text = format!("{}{}", "x".repeat(before), format!("{secret} ").repeat(20));
+        let kept = stderr_of(&[text.as_bytes()], 200, crate::words::Redactor::new([secret.as_bytes()]));
+        let rest = kept.replace("[redacted]", "").replace(['[', ']', ' '], "");
+        assert!(kept.contains("[redacted]") && "redacted".ends_with(&rest), "{before}: {kept}");
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::probe::{Effect, Exit, Input, LaunchError, Leftover, Machine, Observation, Plan, Swept, Usage};
+use crate::probe::{Effect, Exit, Input, LaunchError, Leftover, Machine, Observation, Plan, Swept, Tape, Usage};
 use crate::words::At;
 
 pub(crate) fn ms(n: u64) -> Duration {
@@ -144,6 +144,8 @@ pub(crate) struct World<'l> {
     cut: Cut,
     /// Everything the machine did, with the time: to look at.
     pub(crate) trace: Vec<String>,
+    is_traced: bool,
+    pub(crate) tape: Option<Tape>,
     pub(crate) cancel_at: Option<At>,
 }
 
@@ -158,7 +160,19 @@ struct Process {
 impl<'l> World<'l> {
     pub(crate) fn new(plan: Plan, launch: &'l mut dyn FnMut() -> Box<dyn Server>) -> World<'l> {
         let machine = Machine::new(Arc::new(plan), At::START);
-        World { machine, launch, process: None, now: At::START, sequence: 0, cut: Cut::Whole, trace: Vec::new(), cancel_at: None }
+        let (process, cut, trace) = (None, Cut::Whole, Vec::new());
+        World { machine, launch, process, now: At::START, sequence: 0, cut, trace, is_traced: true, tape: None, cancel_at: None }
+    }
+
+    /// For who makes many and looks at none.
+    pub(crate) fn untraced(mut self) -> Self {
+        self.is_traced = false;
+        self
+    }
+
+    pub(crate) fn taped(mut self) -> Self {
+        self.tape = Some(Tape::new(Arc::default()));
+        self
     }
 
     pub(crate) fn cut(mut self, cut: Cut) -> Self {
@@ -184,7 +198,12 @@ impl<'l> World<'l> {
     /// Has the machine do what it wants to do now; what it saw, if that was all.
     pub(crate) fn settle(&mut self) -> Option<Observation> {
         while let Some(effect) = self.machine.poll() {
-            self.trace.push(format!("{} {}", self.now, name(&effect)));
+            if self.is_traced {
+                self.trace.push(format!("{} {}", self.now, name(&effect)));
+            }
+            if let Some(tape) = &mut self.tape {
+                tape.effect(self.now, &effect);
+            }
             self.carry_out(effect);
         }
         self.machine.is_done().then(|| std::mem::replace(&mut self.machine, Machine::new(Arc::new(Plan::new()), At::START)).into_observation())
@@ -216,16 +235,34 @@ impl<'l> World<'l> {
         while self.coming().is_some_and(|at| at <= now) {
             self.let_server_act();
         }
-        if self.machine.deadline().is_some_and(|due| due <= now) {
-            self.machine.handle(now, Input::Overslept(late));
-        }
-        self.machine.handle_timeout(now);
+        self.tell(Input::Overslept(late));
+        self.time_is_up();
     }
 
     /// Somebody stops the probe.
     pub(crate) fn cancel(&mut self, now: At) {
         self.now = self.now.max(now);
+        if let Some(tape) = &mut self.tape {
+            tape.cancel(self.now);
+        }
         self.machine.cancel(self.now);
+    }
+
+    /// Tells the machine, and the tape, what happens now.
+    fn tell(&mut self, input: Input<'_>) {
+        if let Some(tape) = &mut self.tape {
+            tape.input(self.now, &input);
+        }
+        self.machine.handle(self.now, input);
+    }
+
+    fn time_is_up(&mut self) {
+        if self.machine.deadline().is_some_and(|due| due <= self.now) {
+            if let Some(tape) = &mut self.tape {
+                tape.time_is_up(self.now);
+            }
+            self.machine.handle_timeout(self.now);
+        }
     }
 
     /// Goes to whatever is next, and lets it happen.
@@ -234,11 +271,11 @@ impl<'l> World<'l> {
         self.now = self.now.max(self.next());
         if self.cancel_at.is_some_and(|at| at <= self.now) {
             self.cancel_at = None;
-            self.machine.cancel(self.now);
+            self.cancel(self.now);
         } else if coming.is_some_and(|at| at <= self.now) {
             self.let_server_act();
         } else {
-            self.machine.handle_timeout(self.now);
+            self.time_is_up();
         }
     }
 
@@ -248,21 +285,20 @@ impl<'l> World<'l> {
         if !process.alive && !matches!(act, Act::Say(_) | Act::CloseStdout) {
             return;
         }
-        let now = self.now;
         match act {
             Act::Say(bytes) if process.stdout_open => {
                 let chunk = match self.cut {
                     Cut::Whole => bytes.len().max(1),
                     Cut::Every(n) => n,
                 };
-                bytes.chunks(chunk).for_each(|chunk| self.machine.handle(now, Input::Stdout(chunk)));
+                bytes.chunks(chunk).for_each(|chunk| self.tell(Input::Stdout(chunk)));
             }
             Act::Say(_) => {}
             Act::CloseStdout => {
                 process.stdout_open = false;
-                self.machine.handle(now, Input::StdoutClosed);
+                self.tell(Input::StdoutClosed);
             }
-            Act::CloseStdin => self.machine.handle(now, Input::StdinBroken),
+            Act::CloseStdin => self.tell(Input::StdinBroken),
             Act::Exit(code) => self.exit(Exit::Code(code)),
             Act::Crash(signal) => self.exit(Exit::Signal(signal)),
         }
@@ -276,9 +312,9 @@ impl<'l> World<'l> {
         let held = !(swept.in_group.is_empty() && swept.escaped.is_empty());
         if process.stdout_open && !held {
             process.stdout_open = false;
-            self.machine.handle(self.now, Input::StdoutClosed);
+            self.tell(Input::StdoutClosed);
         }
-        self.machine.handle(self.now, Input::Exited(exit));
+        self.tell(Input::Exited(exit));
     }
 
     fn carry_out(&mut self, effect: Effect) {
@@ -290,7 +326,7 @@ impl<'l> World<'l> {
             Effect::Kill => self.provoke(|_, later| later.after(ms(0), Act::Crash(9))),
             Effect::Sweep => {
                 let swept = self.process.take().map(|p| p.server.leftovers()).unwrap_or_default();
-                self.machine.handle(self.now, Input::Swept(swept, Usage::default()));
+                self.tell(Input::Swept(swept, Usage::default()));
             }
         }
     }
@@ -299,11 +335,11 @@ impl<'l> World<'l> {
         assert!(self.process.is_none(), "two processes at once");
         let server = (self.launch)();
         if let Some(error) = server.refuses_to_start() {
-            self.machine.handle(self.now, Input::SpawnFailed(error));
+            self.tell(Input::SpawnFailed(error));
             return;
         }
         self.process = Some(Process { server, coming: BinaryHeap::new(), alive: true, stdout_open: true, written: Vec::new() });
-        self.machine.handle(self.now, Input::Spawned);
+        self.tell(Input::Spawned);
         self.provoke(|server, later| server.start(later));
     }
 

@@ -18,6 +18,8 @@ const LONGEST_REST: Duration = Duration::from_secs(600);
 const PATIENCE: u32 = 8;
 /// Until a probe that was due is launched, where nobody is in its way.
 const LAG: Duration = Duration::from_secs(3);
+/// For so long it is told how late a probe was launched; and what kept it back may have lasted.
+const LAG_IS_TOLD: Duration = Duration::from_secs(100);
 
 /// One server as it should be.
 struct Server {
@@ -59,6 +61,8 @@ pub(super) struct Model {
     /// So long stood everything still that the clocks went on.
     pub(super) stalled: Duration,
     pub(super) stalled_last: Instant,
+    /// There were more who want to be probed than places, now or when somebody looked last.
+    crowded_last: Option<Instant>,
     /// Probes that may run at the same time, and launches.
     places: u32,
     launches: u32,
@@ -74,6 +78,7 @@ impl Model {
             began: now,
             stalled: Duration::ZERO,
             stalled_last: now,
+            crowded_last: None,
             places,
             launches,
             verdicts: BTreeMap::new(),
@@ -176,7 +181,13 @@ impl Model {
             wrong.push(format!("{running} probes run, in {} places, and {} are told of", self.places, snapshot.sidecar.in_flight));
         }
         let many = u32::try_from(self.servers.len()).unwrap_or(u32::MAX);
-        let has_room = many <= self.places && self.stalled_last.elapsed() > Duration::from_secs(100);
+        // Who was taken out keeps the place until the probe has ended.
+        let leaving = known.running.keys().filter(|name| !self.servers.contains_key(*name)).count();
+        if self.servers.len() + leaving > self.places as usize {
+            self.crowded_last = Some(Instant::now());
+        }
+        let is_over = |last: Instant| last.elapsed() > LAG_IS_TOLD;
+        let has_room = is_over(self.stalled_last) && self.crowded_last.is_none_or(is_over);
         let most = LAG + Duration::from_millis(250) * (many / self.launches + 1);
         if has_room && snapshot.sidecar.lag > most {
             wrong.push(format!("probes are launched {:?} late, though there is room", snapshot.sidecar.lag));

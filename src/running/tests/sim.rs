@@ -260,10 +260,13 @@ impl Sim {
     /// Nobody runs for a while: stdiowatch is stopped, or the host has other things to do.
     async fn stall(&mut self) {
         let long = self.dice.ms(1_000..200_000);
-        let model = Rc::clone(&self.model);
-        model.borrow_mut().stalled += long;
+        {
+            let mut model = self.model.borrow_mut();
+            model.stalled += long;
+            // Before that: others run on before we do.
+            model.stalled_last = Instant::now() + long;
+        }
         advance(long).await;
-        model.borrow_mut().stalled_last = Instant::now();
         self.tell("stalled");
     }
 

@@ -1,6 +1,6 @@
 //! Servers that are made up, and the ground that they run on.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,9 +13,12 @@ use super::dice::Dice;
 use crate::judge::Verdict;
 use crate::outside::process::LaunchSpec;
 use crate::probe::tests::world::{Act, Later, Modern, Server, World, error, initialize_result, ms, result, sound, tool};
-use crate::probe::{LaunchError, Machine, Observation, Peers};
+use crate::probe::{Launch, LaunchError, Machine, Observation, Peers, Plan, Recording, Tape};
 use crate::running::ground::{Course, Ground};
 use crate::words::{At, ServerName};
+
+/// One probe in so many is recorded and replayed.
+const TAPED: u64 = 8;
 
 /// What a server is like for as long as one probe takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -117,11 +120,12 @@ pub(super) struct Scripted {
     known: Shared,
     dice: RefCell<Dice>,
     is_held: IsHeld,
+    probes: Cell<u64>,
 }
 
 impl Scripted {
     pub(super) fn new(known: Shared, dice: Dice, is_held: IsHeld) -> Scripted {
-        Scripted { known, dice: RefCell::new(dice), is_held }
+        Scripted { known, dice: RefCell::new(dice), is_held, probes: Cell::new(0) }
     }
 }
 
@@ -153,7 +157,11 @@ impl Ground for Scripted {
             launches += 1;
             server(mode, launches, &mut dice)
         };
-        let mut world = World::new(crate::probe::Plan::clone(&plan), &mut launch);
+        let mut world = World::new(Plan::clone(&plan), &mut launch).untraced();
+        self.probes.set(self.probes.get() + 1);
+        if self.probes.get().is_multiple_of(TAPED) {
+            world = world.taped();
+        }
         let mut stopping = false;
         let observation = loop {
             if let Some(observation) = world.settle() {
@@ -175,7 +183,13 @@ impl Ground for Scripted {
                 }
             }
         };
-        self.known.borrow_mut().running.get_mut(name).expect("it runs").cancelled = observation.cancelled;
+        let mut known = self.known.borrow_mut();
+        if let Some(tape) = world.tape.take()
+            && let Some(wrong) = replayed_otherwise(&plan, tape, &observation)
+        {
+            known.wrong.push(format!("{name}, {mode:?}: {wrong}"));
+        }
+        known.running.get_mut(name).expect("it runs").cancelled = observation.cancelled;
         (observation, ())
     }
 
@@ -197,6 +211,17 @@ impl Ground for Scripted {
     }
 
     fn tidy(&self) {}
+}
+
+/// What the recording of a probe shows, replayed, that is not what the probe saw.
+fn replayed_otherwise(plan: &Plan, tape: Tape, seen: &Observation) -> Option<String> {
+    let recording = Recording::new("s".to_owned(), String::new(), plan.clone(), Peers::default(), tape);
+    let told = |observation: Observation| {
+        let launches = observation.launches.into_iter().map(|launch| Launch { pages: Arc::default(), ..launch }).collect();
+        format!("{:?}", Observation { launches, ..observation })
+    };
+    let (seen, shown) = (told(seen.clone()), told(recording.replay()));
+    (seen != shown).then(|| format!("replayed it shows {shown}, and it was {seen}"))
 }
 
 /// A server that is like this in its probe's launch of this number.
