@@ -447,6 +447,11 @@ impl Recording {
             let problem = format!("recordings of format {FORMAT} or an earlier one can be read, this one has {format}");
             return Err(TapeError::Line { line, column: 1, problem });
         }
+        if !is_like_a_time(&head.started_at) {
+            let column = first.find("\"started_at\"").map_or(1, |at| at + 1);
+            let problem = "`started_at` is no time, as 2026-11-30T17:25:14Z is".to_owned();
+            return Err(TapeError::Line { line, column, problem });
+        }
         let moments: Vec<Moment> = lines.map(|(line, text)| read(line, text)).collect::<Result<_, _>>()?;
         Ok(Recording { server: head.server, started_at: head.started_at, plan: head.plan, peers: head.peers, moments, format })
     }
@@ -470,6 +475,12 @@ impl Recording {
         }
         Observation { peers: self.peers.clone(), ..machine.into_observation() }
     }
+}
+
+/// Whether it is made of what RFC 3339 writes times with. It is shown as it is, and whoever made the recording may have
+/// written anything. One that was not known is empty.
+fn is_like_a_time(text: &str) -> bool {
+    text.len() <= 40 && text.bytes().all(|byte| byte.is_ascii_digit() || b"-:T.Z+".contains(&byte))
 }
 
 /// Lets time go by from `from` until `until`, or until nothing more is waited for.
@@ -549,6 +560,21 @@ mod tests {
         }
         let kept = format!("{:?}", tape.take_reel().unwrap());
         assert!(kept.contains("[redacted]") && !kept.contains("hun"), "{kept}");
+    }
+
+    #[test]
+    fn a_recording_does_not_say_anything_instead_of_when_it_was_made() {
+        let of = |started_at: &str| {
+            let peers = super::super::observation::Peers::default();
+            Recording::new("s".to_owned(), started_at.to_owned(), Plan::new(), peers, Tape::new(Arc::default())).to_lines()
+        };
+        for time in ["", "2026-11-30T17:25:14.274Z", "2026-11-30T17:25:14+01:00"] {
+            assert_eq!(Recording::from_lines(&of(time)).unwrap().started_at, time);
+        }
+        for no_time in ["2026-1\u{feff}1-30T17:25:14Z", "2026-11-30T17:25:14\x1b[2J", "yesterday"] {
+            let error = Recording::from_lines(&of(no_time)).unwrap_err().to_string();
+            assert!(error.starts_with("line 1, column ") && error.ends_with("`started_at` is no time, as 2026-11-30T17:25:14Z is"), "{error}");
+        }
     }
 
     #[test]
