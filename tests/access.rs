@@ -553,7 +553,7 @@ fn a_certificate_that_expires_is_told_of_before_it_has() {
     let listen = format!("127.0.0.1:{port}");
     let args = ["serve", "--listen", &listen, "--web-config", &web, "--name", "mine", "--", PROGRAM, "sample-server", "sound"];
     let child = door.run.command(&args).stdout(Stdio::null()).stderr(fs::File::create(&log).unwrap()).spawn().unwrap();
-    let _serving = Serving { child, port };
+    let serving = Serving { child, port };
     poll(LONG, || TcpStream::connect(("127.0.0.1", port)).ok()).unwrap();
     let told = |what: &str| door.dir.read("log").lines().filter(|line| line.contains(what)).count();
     let asker = Asker::usual(&door.authority);
@@ -565,8 +565,22 @@ fn a_certificate_that_expires_is_told_of_before_it_has() {
     assert_eq!(expiry("server"), Some(soon as f64));
     assert!(expiry("client_ca") > Some(soon as f64));
     assert_eq!((told("the certificate of cert_file expires in 4 days"), told("client_ca_file")), (1, 0), "{}", door.dir.read("log"));
+    // Once for each reload, though the files are read again by themselves after it.
+    serving.signal("HUP");
+    let soon = "the certificate of cert_file expires in 4 days";
+    poll(LONG, || (told(soon) == 2).then_some(())).expect("it is told again");
+    assert!(poll(Duration::from_millis(1500), || (told(soon) > 2).then_some(())).is_none(), "{}", door.dir.read("log"));
+    let check = |more: &[&str]| {
+        let output = door.run.output(&[&["config", "check", "--web-config", &web], more].concat());
+        (output.status.code(), String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    assert_eq!(check(&[]), (Some(0), format!("{web}: ok\n"), String::new()));
     certify(-2);
     poll(LONG, || (told("the certificate of cert_file has expired") > 0).then_some(())).expect("it is told");
+    let (status, said, warned) = check(&[]);
+    assert_eq!((status, said), (Some(0), format!("{web}: ok\n")));
+    assert!(warned.starts_with(&format!("{web}: warning: the certificate of cert_file has expired (")), "{warned}");
+    assert_eq!(check(&["--strict"]), (Some(2), String::new(), warned));
     let later = certify(100);
     poll(LONG, || asker.shown(port)).expect("it is valid again");
     assert_eq!(expiry("server"), Some(later as f64));
@@ -801,8 +815,16 @@ fn what_is_wrong_is_told_word_for_word() {
     let touched = door.dir.path("touched");
     let output = door.run.output(&["serve", "--listen", "127.0.0.1:0", "--web-config", "/nonexistent/web.yml", "--", "touch", &touched]);
     let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!((output.status.code(), said.as_str()), (Some(2), "/nonexistent/web.yml:1:1: there is no such file\n"));
+    assert_eq!((output.status.code(), said.as_str()), (Some(2), "/nonexistent/web.yml: there is no such file\n"));
     assert!(!Path::new(&touched).exists());
+    let fresh = "servers: {a: {command: /bin/sh}}\n";
+    let own = door.dir.write("fine.yml", fresh);
+    let output = door.run.output(&["config", "check", "--web-config", "/nonexistent/web.yml", &own]);
+    assert_eq!(
+        (output.status.code(), String::from_utf8(output.stdout).unwrap()),
+        (Some(2), format!("{own}: 1 server\n")),
+        "what is not ok is not called so"
+    );
     // The configuration's own key is checked with it, and what it holds is shown nowhere.
     let own = door.dir.write("own.yml", "web_config: web.yml\nservers: {a: {command: x}}\n");
     door.dir.write("web.yml", "basic_auth_users: {alice: hunter2}\n");

@@ -249,6 +249,9 @@ fn a_tool_can_be_called() {
     let failed = (Some(1), vec!["call.failed".to_owned()], Value::from("call_failed"));
     assert_eq!(call(r#"{"tool":"add","arguments":{"a":2,"b":3},"expect":{"contains":"7"}}"#), failed);
     assert_eq!(call("no-such-tool"), failed);
+    let output = Run::new().output(&["check", "--format", "json", "--call", "nope", "--", PROGRAM, "sample-server", "sound"]);
+    let said = report(&output)["findings"][0]["message"].as_str().unwrap().to_owned();
+    assert!(said.starts_with("the call of \"nope\" failed: the server lists no such tool; there are: ") && said.contains("echo"), "{said}");
     let output = Run::new().output(&["check", "--format", "json", "--call", "ecoh", "--", PROGRAM, "sample-server", "sound"]);
     let said = &report(&output)["findings"][0]["message"];
     assert_eq!(said, "the call of \"ecoh\" failed: the server lists no such tool (did you mean \"echo\"?)");

@@ -47,7 +47,7 @@ fn check_says_that_all_is_well_or_everything_that_is_wrong() {
     fs::write(dir.0.join("bad.yaml"), "servers:\n  a:\n    command: x\n    intervall: 60s\n    era: old\n").unwrap();
     let well = "good.yaml: ok, 2 servers\none.yaml: ok, 1 server\n";
     assert_eq!(said(&dir.config(&["check", "good.yaml", "one.yaml"])), (Some(0), well.to_owned(), String::new()));
-    let wrong = "bad.yaml:4:5: unknown key \"intervall\" in a server; did you mean `interval`?\nbad.yaml:5:10: `era` is \"old\"; write auto, modern or legacy\nnone.yaml:1:1: there is no such file\n";
+    let wrong = "bad.yaml:4:5: unknown key \"intervall\" in a server; did you mean `interval`?\nbad.yaml:5:10: `era` is \"old\"; write auto, modern or legacy\nnone.yaml: there is no such file\n";
     assert_eq!(said(&dir.config(&["check", "good.yaml", "bad.yaml", "none.yaml"])), (Some(2), String::new(), wrong.to_owned()));
     assert_eq!(dir.config(&["check"]).status.code(), Some(2));
 }
@@ -85,7 +85,7 @@ fn what_a_configuration_needs_and_is_not_there_is_told_with_its_place() {
     fs::write(dir.0.join("broken.json"), "{\"format\": 1,\n nonsense}").unwrap();
     fs::write(dir.0.join("other.json"), "{\"format\": 1, \"servers\": {}}\n").unwrap();
     let text = format!(
-        "defaults: {{env: {{PATH: /nowhere}}}}\nservers:\n  a:\n    command: no-such-server\n  b: {{command: /bin/sh, cwd: gone}}\n  c: {{command: ./plain, cwd: .}}\n  d: {{command: {}}}\n  e: {{command: /bin/sh, schema: {{lock: none.json}}}}\n",
+        "defaults: {{env: {{PATH: /nowhere}}}}\nservers:\n  a:\n    command: no-such-server\n  b: {{command: /bin/sh, cwd: gone}}\n  c: {{command: ./plain, cwd: .}}\n  d: {{command: {}}}\n  e: {{command: /bin/sh, schema: {{lock: none.json}}}}\n  f: {{command: /bin/sh, user: no-such-user}}\n",
         path("script")
     );
     fs::write(dir.0.join("f.yaml"), &text).unwrap();
@@ -95,13 +95,14 @@ fn what_a_configuration_needs_and_is_not_there_is_told_with_its_place() {
         format!("6:16: warning: {}/./plain has no execute permission", dir.0.display()),
         format!("7:16: warning: the interpreter \"/no/such/interpreter\" of {} is missing here", path("script")),
         format!(
-            "8:40: warning: there is no lock file {}, without which `serve` and `check` refuse to start; `stdiowatch lock` writes it",
+            "8:40: warning: there is no lock file {}, without which `serve` and `check` refuse to start; `stdiowatch lock --config FILE NAME` writes it",
             path("none.json")
         ),
+        "9:31: warning: `user`: there is no user \"no-such-user\" in /etc/passwd (on this host)".to_owned(),
     ];
     let warned = warnings.iter().map(|line| format!("f.yaml:{line}\n")).collect::<String>();
-    assert_eq!(said(&dir.config(&["check", "f.yaml"])), (Some(0), "f.yaml: ok, 5 servers\n".to_owned(), warned.clone()), "it may be there elsewhere");
-    assert_eq!(said(&dir.config(&["check", "--strict", "f.yaml"])), (Some(2), "f.yaml: ok, 5 servers\n".to_owned(), warned));
+    assert_eq!(said(&dir.config(&["check", "f.yaml"])), (Some(0), "f.yaml: ok, 6 servers\n".to_owned(), warned.clone()), "it may be there elsewhere");
+    assert_eq!(said(&dir.config(&["check", "--strict", "f.yaml"])), (Some(2), "f.yaml: 6 servers\n".to_owned(), warned));
     // What is refused wherever it is read is no warning.
     for (lock, wanted) in [
         ("broken.json", format!("{}:2:2: ", path("broken.json"))),
@@ -115,4 +116,13 @@ fn what_a_configuration_needs_and_is_not_there_is_told_with_its_place() {
     fs::write(dir.0.join("mcp.json"), "{\"mcpServers\": {\"a\": {\"command\": \"/no/such\"}}}").unwrap();
     let (status, _, warned) = said(&dir.config(&["check", "mcp.json"]));
     assert_eq!((status, warned.as_str()), (Some(0), "mcp.json:1:34: warning: there is no file \"/no/such\" here\n"));
+    // Without a server, nothing starts.
+    let none = "mcp.json: warning: there is no server to watch, and `serve` and `check` refuse to start\n";
+    for text in ["{\"mcpServers\": {}}", "{\"mcpServers\": {\"r\": {\"url\": \"https://a.example/mcp\"}}}"] {
+        fs::write(dir.0.join("mcp.json"), text).unwrap();
+        let (status, told, warned) = said(&dir.config(&["check", "mcp.json"]));
+        assert!(status == Some(0) && told.starts_with("mcp.json: ok, 0 servers\n") && warned == none, "{told}{warned}");
+        let (status, told, warned) = said(&dir.config(&["check", "--strict", "mcp.json"]));
+        assert!(status == Some(2) && told.starts_with("mcp.json: 0 servers\n") && warned == none, "{told}{warned}");
+    }
 }

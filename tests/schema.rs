@@ -177,7 +177,16 @@ fn a_lock_file_that_is_not_there_or_of_others_or_damaged_launches_nothing() {
     mine.output("lock", &[]);
     let others =
         mine.run.command(&["check", "--lock", "mcp.lock.json", "--name", "other", "--", "false"]).current_dir(&mine.scratch.0).output().unwrap();
-    assert!(out(&others).contains("says nothing of a server \"other\", but of: mine"), "{}", out(&others));
+    assert!(out(&others).contains("says nothing of a server \"other\", but of: mine; --name says"), "{}", out(&others));
+    // What is called so in a file is called otherwise there.
+    std::fs::write(mine.scratch.0.join("f.yaml"), "servers: {other: {command: \"false\"}}\n").unwrap();
+    for (lock, wanted) in [
+        ("mcp.lock.json", "but of: mine; call it so in the file, or lock it with `stdiowatch lock --config FILE NAME`"),
+        ("none.json", "there is no lock file none.json: write it with `stdiowatch lock --config FILE NAME`"),
+    ] {
+        let told = mine.run.command(&["check", "--lock", lock, "--config", "f.yaml"]).current_dir(&mine.scratch.0).output().unwrap();
+        assert!(told.status.code() == Some(2) && out(&told).contains(wanted), "{}", out(&told));
+    }
     mine.scratch.write("mcp.lock.json", &mine.scratch.read("mcp.lock.json").replace("Says", "SAYS"));
     assert!(check(&["--lock", "mcp.lock.json"]).contains("mcp.lock.json:5:17: the items have the digest"));
     let refused = mine.output("lock", &[]);

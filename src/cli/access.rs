@@ -124,9 +124,15 @@ impl Doorkeeper {
         })
     }
 
-    /// Puts rules in force that were read, if there are any, after the files were `seen`, if anybody looked.
-    pub(super) fn put_in_force(&self, read: Option<Read>, seen: Option<Digest>) {
+    /// Puts rules in force that were read, if there are any.
+    pub(super) fn put_in_force(&self, read: Option<Read>) {
         let Some(read) = read else { return };
+        self.replace(read, None);
+        self.warn();
+    }
+
+    /// The same, without a word; after the files were `seen`, if anybody looked.
+    fn replace(&self, read: Read, seen: Option<Digest>) {
         let mut used = self.used.lock();
         // Of files that nobody looked at before, nothing is known.
         let seen = seen.filter(|_| used.files == read.files);
@@ -134,8 +140,6 @@ impl Doorkeeper {
         self.told.uses(read.access.expiry());
         self.guard.replace(read.access);
         self.told.read(true);
-        drop(used);
-        self.warn();
     }
 
     /// Reads everything again when one of the files changes, until `stop`.
@@ -176,10 +180,17 @@ impl Doorkeeper {
         }
         match self.read() {
             Ok(read) => {
-                self.put_in_force(read, Some(now));
-                // Once more, for files that it has not named before: there is nothing new then.
-                if used.is_some() || refused.told.is_some() {
+                let before = self.guard.access().expiry();
+                if let Some(read) = read {
+                    self.replace(read, Some(now));
+                }
+                // Once more after a reload, or for files that it has not named before: what there is to say was said then.
+                let is_new = used.is_some() || refused.told.is_some();
+                if is_new {
                     info!("the web configuration has changed, and was read again");
+                }
+                if is_new || before != self.guard.access().expiry() {
+                    self.warn();
                 }
                 Refused::default()
             }
@@ -213,11 +224,12 @@ fn lowered(web: Web) -> anyhow::Result<Access> {
     Ok(Access { tls: web.tls, users: web.users, excluded: web.excluded, headers: headers?, shows_private: false })
 }
 
-/// Whether a web configuration is one.
+/// Whether a web configuration is one; what is to be warned of.
 ///
 /// # Errors
 ///
 /// Everything that is wrong with it.
-pub(super) fn check(file: &Path) -> Result<(), Wrong> {
-    web::load(file).map(drop).map_err(Wrong)
+pub(super) fn check(file: &Path) -> Result<Vec<String>, Wrong> {
+    let web = web::load(file).map_err(Wrong)?;
+    Ok(web.tls.map(|tls| expiry::expired(tls.expiry, clock::now())).unwrap_or_default())
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 
 use super::args::{CheckArgs, Format};
-use super::lockfile;
+use super::lockfile::{self, Named};
 use super::output::{Checked, Output, create};
 use super::probing::{Manner, Probed, probe_all};
 use super::{complain, servers, unusable};
@@ -88,7 +88,7 @@ fn replayed(path: &Path, args: &CheckArgs) -> anyhow::Result<Checked> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
     let recording = Recording::from_lines(&text).with_context(|| format!("{shown} is no recording of a probe"))?;
     let name = ServerName::new(&recording.server).with_context(|| format!("{shown}: the server's name"))?;
-    let accepted = args.server.lock.as_deref().map(|lock| lockfile::of_server(lock, &name)).transpose()?;
+    let accepted = args.server.lock.as_deref().map(|lock| lockfile::of_server(lock, &name, Named::There)).transpose()?;
     let accepted = accepted.map(|listing| Accepted { listing, source: Source::Lock });
     // What the server was configured with is not recorded: as far as is known, it was the same.
     let environment = accepted.as_ref().map(|a| a.listing.conditions.environment.clone()).unwrap_or_default();

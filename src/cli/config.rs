@@ -6,10 +6,10 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
+use super::lockfile::shown;
 use super::premises::Found;
 use super::{USAGE, access};
 use crate::config::{Configuration, FileProblem, Skipped, load, schema, show};
-use crate::words::printable;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ConfigCommand {
@@ -24,8 +24,8 @@ pub(super) enum ConfigCommand {
         /// A web configuration, to be checked as well.
         #[arg(long, value_name = "FILE")]
         web_config: Option<PathBuf>,
-        /// Exit with 2 on warnings too: on what may be there where the servers are to run, a command that is not found, a
-        /// directory or a lock file that is missing.
+        /// Exit with 2 on warnings too: no server at all, a certificate that has expired, and what may be there where the
+        /// servers are to run: a command that is not found, a user, a directory or a lock file that is missing.
         #[arg(long)]
         strict: bool,
     },
@@ -42,6 +42,8 @@ pub(super) enum ConfigCommand {
 /// What there is to say.
 #[derive(Default)]
 struct Said {
+    /// To stdout: each file that was checked, and what it holds. It is called ok if nothing at all is wrong.
+    files: Vec<(PathBuf, Option<String>)>,
     /// To stdout.
     told: String,
     /// To stderr.
@@ -57,7 +59,10 @@ pub(super) fn run(command: ConfigCommand) -> ExitCode {
                 let mut said = checked(&files, configuration);
                 for file in web_config.iter().chain(&configuration.web_config) {
                     match access::check(file) {
-                        Ok(()) => said.told.push_str(&format!("{}: ok\n", printable(&file.to_string_lossy(), 300))),
+                        Ok(warnings) => {
+                            said.files.push((file.clone(), None));
+                            said.warned.extend(warnings.iter().map(|warning| format!("{}: warning: {warning}\n", shown(file))));
+                        }
                         Err(problems) => said.wrong.push_str(&format!("{problems}\n")),
                     }
                 }
@@ -83,9 +88,17 @@ fn read(files: &[PathBuf], told: impl Fn(&Configuration) -> Said) -> Said {
 
 /// Prints all of it, and says with which status to exit.
 fn print(said: &Said, strict: bool) -> ExitCode {
+    let is_wrong = !said.wrong.is_empty() || strict && !said.warned.is_empty();
+    for (file, holds) in &said.files {
+        match (is_wrong, holds) {
+            (false, Some(holds)) => say(&format!("{}: ok, {holds}\n", shown(file))),
+            (false, None) => say(&format!("{}: ok\n", shown(file))),
+            (true, Some(holds)) => say(&format!("{}: {holds}\n", shown(file))),
+            (true, None) => {}
+        }
+    }
     say(&said.told);
     eprint!("{}{}", said.warned, said.wrong);
-    let is_wrong = !said.wrong.is_empty() || strict && !said.warned.is_empty();
     if is_wrong { ExitCode::from(USAGE) } else { ExitCode::SUCCESS }
 }
 
@@ -95,19 +108,20 @@ fn checked(files: &[PathBuf], configuration: &Configuration) -> Said {
     let mut found = Found::default();
     configuration.servers.iter().for_each(|server| found.look(server));
     for file in files {
-        let shown = printable(&file.to_string_lossy(), 300);
         let servers = configuration.servers.iter().filter(|server| server.file == *file).count();
         let skipped: Vec<&Skipped> = configuration.skipped.iter().filter(|skipped| skipped.file == *file).collect();
-        let is_wrong = skipped.iter().any(|skipped| skipped.broken) || found.mistakes.iter().any(|mistake| mistake.file == *file);
-        let word = if is_wrong { "" } else { "ok, " };
-        let _ = writeln!(said.told, "{shown}: {word}{servers} server{}", if servers == 1 { "" } else { "s" });
+        said.files.push((file.clone(), Some(format!("{servers} server{}", if servers == 1 { "" } else { "s" }))));
         for skipped in skipped {
             let to = if skipped.broken { &mut said.wrong } else { &mut said.told };
             let _ = writeln!(to, "{}", super::servers::told(skipped));
         }
     }
+    if configuration.servers.is_empty() && !files.is_empty() {
+        let files: Vec<String> = files.iter().map(|file| shown(file)).collect();
+        let _ = writeln!(said.warned, "{}: warning: there is no server to watch, and `serve` and `check` refuse to start", files.join(", "));
+    }
     for FileProblem { file, problem } in configuration.slips.iter().chain(&found.warnings) {
-        let _ = writeln!(said.warned, "{}:{}: warning: {}", printable(&file.to_string_lossy(), 300), problem.at, problem.message);
+        let _ = writeln!(said.warned, "{}:{}: warning: {}", shown(file), problem.at, problem.message);
     }
     said.wrong.extend(found.mistakes.iter().map(|mistake| format!("{mistake}\n")));
     said

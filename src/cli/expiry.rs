@@ -26,9 +26,8 @@ impl Told {
             return;
         }
         *told = Some(now.up);
-        for (what, at) in [("the certificate of cert_file", expiry.server), ("the last certificate of client_ca_file", expiry.client_authority)] {
-            let Some(at) = at else { continue };
-            let expires = Moment { unix_ms: at.saturating_mul(1000), ..now }.rfc3339();
+        for (what, at) in known(expiry) {
+            let expires = moment(at, now);
             match at - now.unix_ms / 1000 {
                 left if left < 0 => {
                     error!(expires, "{what} has expired: who checks it is not served; replace the file, which is read again by itself")
@@ -38,6 +37,23 @@ impl Told {
             }
         }
     }
+}
+
+/// What has expired, a sentence each.
+pub(super) fn expired(expiry: Expiry, now: Moment) -> Vec<String> {
+    let gone = known(expiry).filter(|(_, at)| *at < now.unix_ms / 1000);
+    gone.map(|(what, at)| format!("{what} has expired ({}): who checks it is not served", moment(at, now))).collect()
+}
+
+/// The certificates of which it is known when they expire.
+fn known(expiry: Expiry) -> impl Iterator<Item = (&'static str, i64)> {
+    let all = [("the certificate of cert_file", expiry.server), ("the last certificate of client_ca_file", expiry.client_authority)];
+    all.into_iter().filter_map(|(what, at)| Some((what, at?)))
+}
+
+/// A time of the Unix epoch, in seconds, for people.
+fn moment(at: i64, now: Moment) -> String {
+    Moment { unix_ms: at.saturating_mul(1000), ..now }.rfc3339()
 }
 
 /// So many whole days, for people.

@@ -24,19 +24,33 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Option<LockFile>> {
     }
 }
 
+/// From where it is known what a server is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Named {
+    /// From the command line, or from what it says.
+    There,
+    /// From a configuration file.
+    InFile,
+}
+
 /// What the lock file at `path` says of a server.
 ///
 /// # Errors
 ///
 /// When there is no such file, or it says nothing of the server.
-pub(super) fn of_server(path: &Path, name: &ServerName) -> anyhow::Result<Arc<Listing>> {
+pub(super) fn of_server(path: &Path, name: &ServerName, named: Named) -> anyhow::Result<Arc<Listing>> {
     let Some(mut lock) = read(path)? else {
-        bail!("there is no lock file {}: write it with `stdiowatch lock`", shown(path));
+        let arguments = if named == Named::InFile { " --config FILE NAME" } else { "" };
+        bail!("there is no lock file {}: write it with `stdiowatch lock{arguments}`", shown(path));
     };
     if let Some(listing) = lock.servers.remove(name) {
         return Ok(Arc::new(listing));
     }
-    bail!("{}; --name says what a server is called", says_nothing_of(path, name, &lock));
+    let hint = match named {
+        Named::There => "--name says what a server is called",
+        Named::InFile => "call it so in the file, or lock it with `stdiowatch lock --config FILE NAME`",
+    };
+    bail!("{}; {hint}", says_nothing_of(path, name, &lock));
 }
 
 /// That the lock file at `path` is about others than this server.
@@ -47,10 +61,10 @@ pub(super) fn says_nothing_of(path: &Path, name: &ServerName, lock: &LockFile) -
 }
 
 /// Reads what the servers' lock files say of them.
-pub(super) fn load(servers: &mut [Watched]) -> anyhow::Result<()> {
+pub(super) fn load(servers: &mut [Watched], named: Named) -> anyhow::Result<()> {
     for server in servers {
         if let Some(path) = &server.schema.lock {
-            server.schema.locked = Some(of_server(path, &server.name)?);
+            server.schema.locked = Some(of_server(path, &server.name, named)?);
         }
     }
     Ok(())

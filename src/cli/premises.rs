@@ -11,7 +11,7 @@ use super::lockfile::{self, shown};
 use crate::config::tree::{Place, Problem};
 use crate::config::{Configured, FileProblem};
 use crate::judge::{LockError, LockFile};
-use crate::outside::process::obstacle;
+use crate::outside::process::{User, obstacle};
 use crate::outside::vault::read_file;
 use crate::probe::LaunchError;
 use crate::words::printable;
@@ -59,6 +59,9 @@ impl Found {
                 self.warnings.push(problem(server, at, &server.watched.redactor().redact_str(&message)));
             }
         }
+        if let Some(Err(why)) = spec.user.as_ref().map(User::look_up) {
+            self.warnings.push(problem(server, server.places.user, &format!("`user`: {why} (on this host)")));
+        }
         if let Some(path) = &server.watched.schema.lock {
             self.lock(server, path);
         }
@@ -72,8 +75,9 @@ impl Found {
         let (at, shown) = (server.places.lock, shown(path));
         match self.locks.get(path) {
             Some(Lock::Missing) => {
-                let message =
-                    format!("there is no lock file {shown}, without which `serve` and `check` refuse to start; `stdiowatch lock` writes it");
+                let message = format!(
+                    "there is no lock file {shown}, without which `serve` and `check` refuse to start; `stdiowatch lock --config FILE NAME` writes it"
+                );
                 self.warnings.push(problem(server, at, &message));
             }
             Some(Lock::Unreadable(why)) => self.warnings.push(problem(server, at, &format!("the lock file {shown} cannot be read: {why}"))),

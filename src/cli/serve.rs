@@ -145,7 +145,7 @@ fn source(args: &ServeArgs, chosen: &Chosen, door: &Arc<Doorkeeper>) -> Option<S
         let servers = chosen.servers.clone();
         return door.has_file().then(|| {
             let load = move || {
-                door.put_in_force(door.read()?, None);
+                door.put_in_force(door.read()?);
                 Ok(servers.clone().into())
             };
             Source { load: Arc::new(load), follow: None }
@@ -160,7 +160,7 @@ fn source(args: &ServeArgs, chosen: &Chosen, door: &Arc<Doorkeeper>) -> Option<S
         if lasting(&chosen) != begun_with {
             warn!("`listen`, `state_dir`, `web_config` and `show_private` are what they were: a change of them takes a restart");
         }
-        door.put_in_force(web, None);
+        door.put_in_force(web);
         for skipped in chosen.skipped.iter().filter(|skipped| skipped.broken) {
             warn!("{}", servers::told(skipped));
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::bail;
 
 use super::args::ServerArgs;
-use super::lockfile::{self, shown};
+use super::lockfile::{self, Named, shown};
 use crate::config::{self, Configuration, Configured, FileProblem, Skipped};
 use crate::ledger::Unwatched;
 use crate::running::Watched;
@@ -56,7 +56,8 @@ impl std::error::Error for Wrong {}
 /// When that makes no sense, or a file is wrong. Nothing was launched.
 pub(super) fn chosen(args: &ServerArgs, names: &[String], interval: Option<Duration>) -> anyhow::Result<Chosen> {
     let mut chosen = located(args, names, interval)?;
-    lockfile::load(&mut chosen.servers)?;
+    let named = if args.config.is_empty() { Named::There } else { Named::InFile };
+    lockfile::load(&mut chosen.servers, named)?;
     Ok(chosen)
 }
 
@@ -66,7 +67,7 @@ pub(super) fn again(args: &ServerArgs, interval: Option<Duration>) -> anyhow::Re
     if chosen.skipped.iter().any(|skipped| skipped.broken) {
         chosen.are_some(args)?;
     }
-    lockfile::load(&mut chosen.servers)?;
+    lockfile::load(&mut chosen.servers, Named::InFile)?;
     Ok(chosen)
 }
 

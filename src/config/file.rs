@@ -13,13 +13,16 @@ pub const LARGEST: u64 = 4 << 20;
 /// The beginning of a file, for what concerns it as a whole.
 pub const BEGINNING: Place = Place { line: 1, column: 1 };
 
+/// The place of what is wrong with a file that was not read: none in there.
+pub const NOWHERE: Place = Place { line: 0, column: 0 };
+
 /// Reads a file that is text: UTF-8, with or without a byte order mark, which is taken away.
 ///
 /// # Errors
 ///
 /// What is wrong and where: it cannot be read, has more than `most` bytes, is not UTF-8.
 pub fn text(path: &Path, most: u64) -> Result<String, Problem> {
-    decoded(bytes(path, most).map_err(|message| Problem { at: BEGINNING, message })?)
+    decoded(bytes(path, most).map_err(|message| Problem { at: NOWHERE, message })?)
 }
 
 /// Reads a file of at most `most` bytes.

@@ -73,6 +73,8 @@ pub struct Places {
     pub command: Place,
     /// Its working directory; where it stands itself, if that is not said.
     pub cwd: Place,
+    /// As whom it runs; where it stands itself, if that is not said.
+    pub user: Place,
     /// Its lock file; where it stands itself, if there is none.
     pub lock: Place,
     /// How often it is probed, if that is said.
@@ -104,8 +106,11 @@ pub struct FileProblem {
 }
 
 impl fmt::Display for FileProblem {
-    /// `FILE:LINE:COLUMN: message`.
+    /// `FILE:LINE:COLUMN: message`, or `FILE: message` where nothing of the file was read.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.problem.at == file::NOWHERE {
+            return write!(f, "{}: {}", shown(&self.file), self.problem.message);
+        }
         write!(f, "{}:{}: {}", shown(&self.file), self.problem.at, self.problem.message)
     }
 }

@@ -94,6 +94,7 @@ fn servers(root: &Node, lowering: &mut Lowering<'_>, ours: &mut Ours) -> Vec<Pro
         let places = Places {
             command: at(&["command"]),
             cwd: at(&["cwd"]),
+            user: at(&["user"]),
             lock: at(&["schema", "lock"]),
             interval: got.at_path(&["interval"]).map(|got| got.at),
         };

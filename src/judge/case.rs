@@ -10,7 +10,7 @@ use super::drift::Drift;
 use super::listing::Source;
 use super::verdict::{Reason, Severity};
 use crate::probe::{Launch, Observation, Phase, Seen, What};
-use crate::words::At;
+use crate::words::{At, Redactor};
 
 /// What an objective can be set for.
 pub const OBJECTIVES: [&str; 4] = ["startup", "list", "call", "shutdown"];
@@ -37,6 +37,8 @@ pub struct Case<'c> {
     pub rules: &'c Rules,
     /// How the lists differ from those that were accepted.
     pub drift: &'c Drift,
+    /// What must not surface.
+    pub redactor: &'c Redactor,
 }
 
 impl<'c> Case<'c> {
@@ -69,20 +71,25 @@ impl<'c> Case<'c> {
 fn found<'s>(seen: impl Iterator<Item = &'s Seen>, wanted: impl Fn(&What) -> Option<String>) -> Option<Found> {
     let mut found: Option<Found> = None;
     let mut more = 0;
+    // Several things may be wrong with one line, and one thing in several.
+    let mut told = BTreeSet::new();
     for seen in seen {
         let Some(message) = wanted(&seen.what) else { continue };
         let evidence = evidence(seen);
         more += seen.times - 1;
         match &mut found {
             None => {
+                told.extend([message.clone(), evidence.clone()]);
                 found = Some(Found { times: seen.times, line: seen.place.map(|p| p.line), ..Found::once(seen.at, seen.phase, message, evidence) })
             }
             Some(found) => {
                 found.times += seen.times;
-                if message != found.message {
-                    found.evidence.push_str(&format!("; {message}"));
+                for text in [message, evidence] {
+                    if !told.contains(&text) {
+                        found.evidence.push_str(&format!("; {text}"));
+                        told.insert(text);
+                    }
                 }
-                found.evidence.push_str(&format!("; {evidence}"));
             }
         }
     }

@@ -56,6 +56,9 @@ impl Conditions {
             Some(format!("environment mode {} then, {} now", then.mode, now.mode))
         } else if then.names != now.names {
             Some(format!("configured variables then: {}; now: {}", or_none(&then.names), or_none(&now.names)))
+        } else if then.fingerprint != now.fingerprint && now.names.is_empty() {
+            // It is keyed with the name, and there is no value that could be another one.
+            Some("it was locked under another name: the fingerprint of its environment is another one, and no variable is configured".to_owned())
         } else if then.fingerprint != now.fingerprint {
             Some(format!("a configured variable has another value ({})", or_none(&now.names)))
         } else {

@@ -262,7 +262,7 @@ pub fn judge(name: &ServerName, started_at: String, observation: &Observation, r
         (Some(accepted), Some(now)) => accepted.drift(now, &rules.allowed, reference.redactor),
         _ => Drift::default(),
     };
-    let case = launch.map(|launch| Case { observation, launch, rules, drift: &drift });
+    let case = launch.map(|launch| Case { observation, launch, rules, drift: &drift, redactor: reference.redactor });
     let (findings, reason) = case.map_or_else(|| (Vec::new(), None), find);
     let verdict = Verdict::of(findings.iter().map(|f| f.severity).max().unwrap_or(Severity::Info));
     Report {

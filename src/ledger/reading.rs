@@ -31,6 +31,16 @@ pub struct Reading {
 }
 
 impl Reading {
+    /// Why the server `name` is not watched, in a sentence that quotes nothing of the configuration.
+    #[must_use]
+    pub fn why_nobody(&self, name: &str) -> &'static str {
+        match self.unwatched.iter().find(|entry| entry.name == name) {
+            None => "no server has this name",
+            Some(entry) if entry.broken => "this server is in the configuration, and is broken: `stdiowatch config check` says why",
+            Some(_) => "this server is in the configuration, and is switched off, remote or of another kind: `stdiowatch config check` says which",
+        }
+    }
+
     /// How many entries are broken, or are not.
     #[must_use]
     pub fn count(&self, broken: bool) -> usize {

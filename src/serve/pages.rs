@@ -30,10 +30,11 @@ async fn overview(State(sources): State<Sources>, caller: Caller) -> Response {
 }
 
 async fn server(State(sources): State<Sources>, caller: Caller, uri: Uri) -> Response {
-    let name = uri.path().strip_prefix("/servers/").and_then(decoded);
-    shown(&sources, caller, |view| match name.and_then(|name| view.snapshot.server(&name)) {
+    // What does not decode is the name of no server.
+    let name = uri.path().strip_prefix("/servers/").and_then(decoded).unwrap_or_default();
+    shown(&sources, caller, |view| match view.snapshot.server(&name) {
         Some(server) => (StatusCode::OK, Page::server(view, server)),
-        None => (StatusCode::NOT_FOUND, Page::no_such_server(view)),
+        None => (StatusCode::NOT_FOUND, Page::no_such_server(view, &name)),
     })
 }
 

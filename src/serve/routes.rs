@@ -160,10 +160,11 @@ async fn health_of_all(State(sources): State<Sources>, Query(query): Query<Pairs
 async fn health_of_one(State(sources): State<Sources>, uri: Uri, Query(query): Query<Pairs>) -> Response {
     // The name is only ever looked up: what does not decode is the name of no server.
     let name = uri.path().strip_prefix("/health/").and_then(decoded);
-    let answer = name.and_then(|name| health::one(&sources.hub.snapshot(), (sources.now)(), &name, &question(query)));
-    match answer {
+    let snapshot = sources.hub.snapshot();
+    let name = name.unwrap_or_default();
+    match health::one(&snapshot, (sources.now)(), &name, &question(query)) {
         Some(answer) => answered(answer),
-        None => (StatusCode::NOT_FOUND, [(CONTENT_TYPE, HEALTH_JSON)], health::no_such_server()).into_response(),
+        None => (StatusCode::NOT_FOUND, [(CONTENT_TYPE, HEALTH_JSON)], health::no_such_server(&snapshot, &name)).into_response(),
     }
 }
 

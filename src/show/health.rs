@@ -67,10 +67,10 @@ pub fn one(snapshot: &Snapshot, now: Moment, name: &str, question: &Question) ->
     snapshot.server(name).map(|server| answer(&[server], now, question, Vec::new()))
 }
 
-/// What is said of a server that does not exist.
+/// What is said of a server that is not watched.
 #[must_use]
-pub const fn no_such_server() -> &'static str {
-    "{\"status\":\"fail\",\"output\":\"no server has this name\"}\n"
+pub fn no_such_server(snapshot: &Snapshot, name: &str) -> String {
+    format!("{{\"status\":\"fail\",\"output\":\"{}\"}}\n", snapshot.reading.why_nobody(name))
 }
 
 /// The `Content-Type` of the JSON answers.

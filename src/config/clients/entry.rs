@@ -88,7 +88,7 @@ impl<'a> Entry<'a> {
 
     fn places(&self) -> Places {
         let place = |key| self.get(key).map_or(self.at, |member| member.value.at);
-        Places { command: place("command"), cwd: place("cwd"), lock: self.at, interval: None }
+        Places { command: place("command"), cwd: place("cwd"), user: self.at, lock: self.at, interval: None }
     }
 
     fn word(&self, key: &str) -> Option<&'a str> {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::ground::Ground;
 use super::groups::Form;
-use crate::config::file::{self, BEGINNING};
+use crate::config::file::{self, NOWHERE};
 use crate::config::tree::{Node, Value};
 use crate::words::{printable, similar};
 
@@ -176,7 +176,7 @@ impl Filler<'_> {
     /// What is wrong with it, in a sentence.
     pub(super) fn text_of(&self, path: PathBuf) -> Result<String, String> {
         let read = file::text(&path, LARGEST).map_err(|problem| {
-            let place = if problem.at == BEGINNING { String::new() } else { format!(":{}", problem.at) };
+            let place = if problem.at == NOWHERE { String::new() } else { format!(":{}", problem.at) };
             format!("{}{place}: {}", printable(&path.to_string_lossy(), 200), problem.message)
         });
         // One that is not there may come.

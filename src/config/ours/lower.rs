@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::file::BEGINNING;
+use super::super::file::NOWHERE;
 use super::super::keys::INTERVAL;
 use super::super::quantity::shown_duration;
 use super::super::read::{Got, What};
@@ -175,7 +175,7 @@ impl<'e> Lowering<'e> {
                 Some(content)
             }
             Err(problem) => {
-                let place = if problem.at == BEGINNING { String::new() } else { format!(":{}", problem.at) };
+                let place = if problem.at == NOWHERE { String::new() } else { format!(":{}", problem.at) };
                 self.wrong(at, format!("{}{place}: {}", shown(&path), problem.message));
                 None
             }

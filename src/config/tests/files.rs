@@ -132,9 +132,9 @@ fn files_that_cannot_be_read_are_told_all_of_them() {
     let bad = dir.file("d.yaml", "servers:\n  a: {command: x, era: old}\n");
     let said = dir.wrong(&[dir.0.join("a.yaml"), utf16, large, bad]);
     let wanted = [
-        "a.yaml:1:1: there is no such file",
+        "a.yaml: there is no such file",
         "b.yaml:1:1: not UTF-8 at byte 0; it looks like UTF-16, save it as UTF-8",
-        "c.yaml:1:1: it is larger than 4MiB",
+        "c.yaml: it is larger than 4MiB",
         "d.yaml:2:24: `era` is \"old\"; write auto, modern or legacy",
     ];
     assert_eq!(said.lines().collect::<Vec<_>>(), wanted);

@@ -5,7 +5,7 @@ mod keys;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::file::{self, BEGINNING};
+use super::file::{self, BEGINNING, NOWHERE};
 use super::kind::{Kind, or};
 use super::read::{Got, Reader, What};
 use super::tree::{Place, Problem};
@@ -209,7 +209,7 @@ impl Lowering<'_> {
                 Some(Pem { text, at, shown })
             }
             Err(problem) => {
-                let place = if problem.at == BEGINNING { String::new() } else { format!(":{}", problem.at) };
+                let place = if problem.at == NOWHERE { String::new() } else { format!(":{}", problem.at) };
                 self.wrong(at, format!("{shown}{place}: {}", problem.message));
                 None
             }

@@ -63,7 +63,7 @@ pub(super) const CHECKS: &[Check] = &[
         code: "rpc.malformed",
         severity: Fail,
         about: "A message that breaks JSON-RPC 2.0: both or neither of result and error, a wrong type, an id that none may have. Clients drop it, and wait for the reply that it should have been.",
-        mend: "Use an SDK's messages instead of hand-made ones.",
+        mend: "Use an SDK's messages instead of hand-made ones. Where there is a result, leave `error` out, also as null; where there is an error, leave `result` out.",
         run: |case| {
             case.seen(|what| match what {
                 What::Malformed { problem } => Some(format!("a message breaks JSON-RPC: {problem}")),

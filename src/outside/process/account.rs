@@ -41,11 +41,13 @@ impl fmt::Display for User {
 
 /// The numbers of a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Account {
-    pub(super) uid: u32,
-    pub(super) gid: u32,
+pub struct Account {
+    /// Its own.
+    pub uid: u32,
+    /// That of its first group.
+    pub gid: u32,
     /// All its groups, `gid` among them, sorted.
-    pub(super) groups: Vec<u32>,
+    pub groups: Vec<u32>,
 }
 
 impl User {
@@ -54,7 +56,7 @@ impl User {
     /// # Errors
     ///
     /// In words: there is no such user or group.
-    pub(super) fn look_up(&self) -> Result<Account, String> {
+    pub fn look_up(&self) -> Result<Account, String> {
         let read = |path: &str| std::fs::read(Path::new(path)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
         self.among(&read("/etc/passwd"), &read("/etc/group"))
     }

@@ -66,10 +66,14 @@ impl Page {
         filled(&server::ServerPage::of(view, server))
     }
 
-    /// Instead of a server's page, where there is no such server.
+    /// Instead of a server's page, where no server is watched that is called `name`.
     #[must_use]
-    pub fn no_such_server(view: View<'_>) -> Page {
-        filled(&Missing { frame: Frame::new("no such server", "../", view) })
+    pub fn no_such_server(view: View<'_>, name: &str) -> Page {
+        let mut why = view.snapshot.reading.why_nobody(name).to_owned();
+        if let Some(first) = why.get_mut(..1) {
+            first.make_ascii_uppercase();
+        }
+        filled(&Missing { frame: Frame::new("no such server", "../", view), why })
     }
 }
 
@@ -110,4 +114,5 @@ impl Frame {
 #[template(path = "missing.html")]
 struct Missing {
     frame: Frame,
+    why: String,
 }

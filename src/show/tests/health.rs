@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::fixture::*;
 use crate::judge::{PEER_HARMED, Severity, Verdict};
-use crate::ledger::ServerState;
+use crate::ledger::{ServerState, Snapshot, Unwatched};
 use crate::show::health::{self, Answer, Question};
 use crate::words::Moment;
 
@@ -131,7 +131,13 @@ fn one_server_alone() {
     assert!(health::one(&snapshot, at(61), "a", &plain()).unwrap().healthy);
     assert!(!health::one(&snapshot, at(61), "b c", &plain()).unwrap().healthy);
     assert_eq!(health::one(&snapshot, at(61), "b", &plain()), None);
-    serde_json::from_str::<Value>(health::no_such_server()).unwrap();
+    let mut snapshot = Snapshot::clone(&snapshot);
+    let entry = |name: &str, broken| Unwatched { name: name.to_owned(), file: "f".to_owned(), line: 1, column: 1, why: "secret".to_owned(), broken };
+    snapshot.read(vec![entry("broken", true), entry("off", false)]);
+    for (name, why) in [("b", "no server has this name"), ("broken", "is broken: `stdiowatch config check`"), ("off", "is switched off, remote")] {
+        let answer: Value = serde_json::from_str(&health::no_such_server(&snapshot, name)).unwrap();
+        assert!(answer["output"].as_str().unwrap().contains(why) && !answer.to_string().contains("secret"), "{answer}");
+    }
 }
 
 #[test]
