@@ -253,6 +253,17 @@ fn lists_taken_under_other_conditions_do_not_compare() {
     }
     let report = mine.report(&["--lock", "mcp.lock.json", "--env", "TOKEN=one-of-them"]);
     assert_eq!(report["verdict"], "fail");
+    // Where no variable is configured, no value can be another one.
+    mine.output("lock", &[]);
+    let path = mine.scratch.path("mcp.lock.json");
+    let lock = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, lock.replacen("\"mine\":", "\"other\":", 1)).unwrap();
+    mine.is("1.0.0", &[ADD]);
+    let script = mine.scratch.path("mine");
+    let args = ["check", "--format", "json", "--name", "other", "--lock", "mcp.lock.json", "--", "sh", &script];
+    let renamed = common::report(&mine.run.command(&args).current_dir(&mine.scratch.0).output().unwrap());
+    let why = renamed["drift"]["why"].as_str().unwrap();
+    assert!(why.starts_with("it was locked under another name: "), "{why}");
 }
 
 #[test]

@@ -85,9 +85,8 @@ fn found<'s>(seen: impl Iterator<Item = &'s Seen>, wanted: impl Fn(&What) -> Opt
             Some(found) => {
                 found.times += seen.times;
                 for text in [message, evidence] {
-                    if !told.contains(&text) {
+                    if told.insert(text.clone()) {
                         found.evidence.push_str(&format!("; {text}"));
-                        told.insert(text);
                     }
                 }
             }

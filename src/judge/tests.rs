@@ -342,6 +342,18 @@ fn a_server_that_was_killed_over_a_limit_was_not_stubborn() {
 }
 
 #[test]
+fn each_member_is_named_once_and_the_line_that_they_share_is_shown_once() {
+    let flaw = |path: &str| {
+        let flaw = Flaw { path: path.to_owned(), wanted: "a string", got: "null", by: RefusedBy::TypeScript };
+        seen(What::Flawed { asked: Asked::Initialize, flaw })
+    };
+    let report = report(&with(|launch| launch.seen.extend(["serverInfo.title", "instructions", "serverInfo.title", "x.y"].map(flaw))));
+    let Finding { code, evidence, times, .. } = &report.findings[0];
+    assert_eq!((*code, *times, evidence.matches("what the server wrote").count()), ("mcp.disputed_result", 4, 1), "{evidence}");
+    assert_eq!(["serverInfo.title", "instructions", "x.y"].map(|name| evidence.matches(name).count()), [0, 1, 1], "{evidence}");
+}
+
+#[test]
 fn the_reason_is_that_of_the_first_failure_in_time() {
     let report = report(&with(|launch| {
         launch.seen.push(Seen { at: at(70), ..seen(What::StdoutClosed { asked: Asked::Initialize }) });
