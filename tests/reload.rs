@@ -638,3 +638,27 @@ fn the_program_follows_what_a_clients_file_points_at() {
     std::fs::write(dir.path("second.env"), "A=1\n").unwrap();
     serving.becomes("/health/with", 200);
 }
+
+#[test]
+fn the_last_server_can_be_switched_off() {
+    let (run, dir) = (Run::new(), Dir::new("off"));
+    let file = dir.path("mcp.json");
+    let write = |more: &str| {
+        let entry = format!(r#"{{"mcpServers": {{"only": {{"command": {PROGRAM:?}, "args": ["sample-server", "sound"]{more}}}}}}}"#);
+        std::fs::write(&file, entry).unwrap();
+    };
+    write("");
+    let serving = Serving::start(&run, &["--watch-config", "--config", file.to_str().unwrap()]);
+    serving.becomes("/health/only", 200);
+    write(r#", "disabled": true"#);
+    serving.becomes("/health/only", 404);
+    assert_eq!((serving.get("/readyz").0, serving.get("/health").0), (200, 503));
+    assert_eq!(serving.metric("stdiowatch_config_last_reload_successful"), Some(1.0));
+    // An entry that is broken is no reason to stop watching.
+    write("");
+    serving.becomes("/health/only", 200);
+    write(r#", "env": 7"#);
+    let refused = || serving.metric("stdiowatch_config_last_reload_successful") == Some(0.0);
+    assert!(common::poll(LONG, || refused().then_some(())).is_some());
+    assert_ne!(serving.get("/health/only").0, 404);
+}
