@@ -23,6 +23,9 @@ pub struct Call {
     pub insist: bool,
 }
 
+/// What is said of a tool that is not listed; nothing follows where nothing that is listed is called nearly so.
+pub const NO_SUCH_TOOL: &str = "the server lists no such tool";
+
 impl Call {
     /// The same without what `redactor` knows: to be written down, not to be made.
     pub(super) fn masked(&self, redactor: &Redactor) -> Call {
@@ -41,7 +44,7 @@ impl Call {
     pub(super) fn objection(&self, tool: Option<&Item>, near: &Near, redactor: &Redactor) -> Option<String> {
         let Some(tool) = tool else {
             let meant = near.name.as_deref().map_or_else(String::new, |name| format!(" (did you mean \"{}\"?)", redactor.printable(name, 100)));
-            return Some(format!("the server lists no such tool{meant}"));
+            return Some(format!("{NO_SUCH_TOOL}{meant}"));
         };
         if self.insist {
             return None;

@@ -17,7 +17,7 @@ mod reel;
 mod session;
 mod tape;
 
-pub use call::Call;
+pub use call::{Call, NO_SUCH_TOOL};
 pub use machine::{Effect, Input, Machine, Pending, Wait};
 pub use observation::{Asked, End, EndedBy, Io, Launch, Limit, ListSeen, Observation, Peers, Phase, Seen, Timeout, What};
 pub use pages::Pages;

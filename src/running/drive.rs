@@ -15,8 +15,8 @@ use tokio::time::{Instant, sleep_until};
 
 use super::room::{Places, ROOM};
 use crate::outside::process::{Child, Kin, LaunchSpec, Launcher, Resources, Signal};
-use crate::probe::{Effect, Excess, Input, Machine, Observation, Plan, Swept, Tape, Times, Usage};
-use crate::words::{At, Redactor};
+use crate::probe::{Effect, Excess, Input, Machine, Observation, Plan, Swept, Tape, Usage};
+use crate::words::At;
 
 /// How much is read from stdout at once. A pipe holds no more.
 const STDOUT_CHUNK: usize = 64 << 10;
@@ -51,12 +51,10 @@ pub async fn drive(
         machine: Machine::new(Arc::clone(&plan), At::START),
         process: None,
         tape,
-        term_grace: plan.times.term_grace,
-        measure: plan.measure,
-        redactor: Arc::clone(&plan.redactor),
+        plan,
         places: ROOM.places(),
         full: None,
-        waited: Waited { times: plan.times, ..Waited::default() },
+        waited: Waited::default(),
     };
     let mut stdout = vec![0; STDOUT_CHUNK];
     let mut stderr = vec![0; STDERR_CHUNK];
@@ -144,9 +142,7 @@ struct Probe<'t> {
     machine: Machine,
     process: Option<Process>,
     tape: Option<&'t mut Tape>,
-    term_grace: Duration,
-    measure: bool,
-    redactor: Arc<Redactor>,
+    plan: Arc<Plan>,
     places: Places<'static>,
     /// There is no place for what comes next, since then.
     full: Option<Instant>,
@@ -156,7 +152,6 @@ struct Probe<'t> {
 /// How long a server was not read because there was no room.
 #[derive(Default)]
 struct Waited {
-    times: Times,
     /// In this probe, up to what is waited for now.
     before: Duration,
     /// Since then.
@@ -189,7 +184,7 @@ impl Probe<'_> {
     /// How much of the time that is up now the server was not read for: of that for its answer, or, where that of the whole
     /// probe is up, of all of it.
     fn kept_waiting(&self) -> Duration {
-        let Waited { times, before, now, .. } = &self.waited;
+        let (times, Waited { before, now, .. }) = (&self.plan.times, &self.waited);
         let now = *now + self.full.map_or(Duration::ZERO, |since| since.elapsed());
         let ends = times.total.saturating_sub(times.eof_grace + times.term_grace);
         if self.now().elapsed() >= ends { *before + now } else { now }
@@ -250,12 +245,12 @@ impl Probe<'_> {
                     kin.launched(&child);
                     self.process = Some(Process::new(child, spec.resources));
                 }
-                Err(error) => self.tell(Input::SpawnFailed(error.masked(&self.redactor))),
+                Err(error) => self.tell(Input::SpawnFailed(error.masked(&self.plan.redactor))),
             },
             Effect::Write(bytes) => self.with_process(|process| process.write(bytes)),
             Effect::CloseStdin => {
                 self.watch();
-                let measure = self.measure;
+                let measure = self.plan.measure;
                 self.with_process(|process| {
                     kin.last_look(&process.child);
                     process.close_stdin(measure, now.elapsed() > SLOW);
@@ -272,7 +267,7 @@ impl Probe<'_> {
                         self.tell(Input::BrowserCalled { at, origin: call.origin });
                     }
                     let containers = process.child.clear_container(launcher, spec).await;
-                    let (swept, usage) = if ended { process.child.end().await } else { process.child.sweep(self.term_grace).await };
+                    let (swept, usage) = if ended { process.child.end().await } else { process.child.sweep(self.plan.times.term_grace).await };
                     let swept = Swept { containers, ..swept };
                     let usage = Usage { queued, ..usage };
                     self.tell(Input::Swept(swept, usage));

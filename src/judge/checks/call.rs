@@ -2,7 +2,7 @@
 
 use super::super::case::{Case, Check};
 use super::super::verdict::Severity::Fail;
-use crate::probe::What;
+use crate::probe::{NO_SUCH_TOOL, What};
 use crate::protocol::mcp::ListKind;
 
 pub(super) const CHECKS: &[Check] = &[Check {
@@ -18,9 +18,6 @@ pub(super) const CHECKS: &[Check] = &[Check {
         })
     },
 }];
-
-/// What is said of a tool that is not listed where nothing that is listed is called nearly so.
-const NO_SUCH_TOOL: &str = "the server lists no such tool";
 
 /// So many tools are named, so long at the most, in characters.
 const NAMED: usize = 10;

@@ -7,11 +7,16 @@
 //! Mostly we may not: a container's groups are mounted read-only, and a service's are the manager's unless it delegates
 //! them (`Delegate=yes`). Then servers are launched as ever, and it is said why.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// What their names begin with; the pid of who made them follows.
+use rustix::fs::FlockOperation;
+
+/// So many names are tried: another stdiowatch may take one for nobody's before it is locked.
+const TRIES: u32 = 4;
+/// What their names begin with; the pid of who made them follows, for people.
 const PREFIX: &str = "stdiowatch-";
 /// What those names end with in which something may live on.
 const KEPT: &str = "-kept";
@@ -22,7 +27,11 @@ pub(super) struct Groups(PathBuf);
 
 /// The group of one launch. Dropped, it is removed, unless something in it is to live on.
 #[derive(Debug)]
-pub(super) struct Group(PathBuf);
+pub(super) struct Group {
+    path: PathBuf,
+    /// Ends with us, however we end: what is not locked (flock(2)) is nobody's any more.
+    _lock: File,
+}
 
 impl Groups {
     /// Ours, if groups can be made in it.
@@ -36,7 +45,7 @@ impl Groups {
         let groups = Groups(own);
         // To know is to try.
         let trial = groups.make("trial", false).map_err(|error| format!("none can be made in {}: {error}", groups.0.display()))?;
-        if !trial.0.join("cgroup.kill").exists() {
+        if !trial.path.join("cgroup.kill").exists() {
             return Err("the kernel has no cgroup.kill, which came with Linux 5.14".to_owned());
         }
         Ok(groups)
@@ -47,34 +56,48 @@ impl Groups {
     pub(super) fn make(&self, name: &str, spares: bool) -> io::Result<Group> {
         self.tidy();
         let end = if spares { KEPT } else { "" };
-        let group = Group(self.0.join(format!("{PREFIX}{}-{name}{end}", std::process::id())));
-        fs::create_dir(&group.0)?;
-        Ok(group)
+        let mut made = Err(io::ErrorKind::WouldBlock.into());
+        for attempt in 0..TRIES {
+            made = Group::make(self.0.join(format!("{PREFIX}{}-{name}-{attempt}{end}", std::process::id())));
+            if made.is_ok() {
+                break;
+            }
+        }
+        made
     }
 
     /// Removes what was left: by us, where something lived on in it, and by others that were killed, with what is in it unless
     /// that may live on. The kernel keeps groups in which something is.
     fn tidy(&self) {
         let Ok(entries) = fs::read_dir(&self.0) else { return };
-        for entry in entries.flatten() {
-            let name = entry.file_name();
-            let maker = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split('-').next()?.parse::<u32>().ok());
-            let is_in_use = |pid: u32| pid != std::process::id() && Path::new(&format!("/proc/{pid}")).exists();
-            if maker.is_some_and(|pid| !is_in_use(pid)) {
-                // Dropped, it is removed.
-                let group = Group(entry.path());
-                if maker != Some(std::process::id()) && !name.to_string_lossy().ends_with(KEPT) {
-                    group.kill();
-                }
+        for entry in entries.flatten().filter(|entry| entry.file_name().as_bytes().starts_with(PREFIX.as_bytes())) {
+            // Dropped, it is removed.
+            let Ok(group) = Group::lock(entry.path()) else { continue };
+            if !entry.file_name().as_bytes().ends_with(KEPT.as_bytes()) {
+                group.kill();
             }
         }
     }
 }
 
 impl Group {
+    fn make(path: PathBuf) -> io::Result<Group> {
+        fs::create_dir(&path)?;
+        let group = Group::lock(path)?;
+        // Before it was locked, another stdiowatch may have taken it for nobody's, and removed it.
+        fs::metadata(group.entrance()).map(|_| group)
+    }
+
+    /// One that is there, unless somebody has it.
+    fn lock(path: PathBuf) -> io::Result<Group> {
+        let lock = File::open(&path)?;
+        rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+        Ok(Group { path, _lock: lock })
+    }
+
     /// Where the number of who enters it is to be written.
     pub(super) fn entrance(&self) -> PathBuf {
-        self.0.join("cgroup.procs")
+        self.path.join("cgroup.procs")
     }
 
     /// The processes in it; those in groups that they made below it are not.
@@ -84,13 +107,13 @@ impl Group {
 
     /// Kills all that is in it, and below it.
     pub(super) fn kill(&self) {
-        let _ = fs::write(self.0.join("cgroup.kill"), "1");
+        let _ = fs::write(self.path.join("cgroup.kill"), "1");
     }
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
-        remove(&self.0);
+        remove(&self.path);
     }
 }
 
