@@ -132,11 +132,11 @@ impl Asker {
         self.get(port, path, "").ok().map(|(status, ..)| status)
     }
 
-    /// The certificate that is shown.
-    fn shown(&self, port: u16) -> Option<Vec<u8>> {
+    /// The certificate that is shown; the error where there is none.
+    fn shown(&self, port: u16) -> Result<Vec<u8>, String> {
         let mut stream = self.connect(port);
-        stream.conn.complete_io(&mut stream.sock).ok()?;
-        stream.conn.peer_certificates().map(|chain| chain[0].to_vec())
+        stream.conn.complete_io(&mut stream.sock).map_err(|error| format!("{:?}: {error}", error.kind()))?;
+        Ok(stream.conn.peer_certificates().unwrap()[0].to_vec())
     }
 }
 
@@ -482,14 +482,14 @@ fn a_certificate_is_swapped_while_it_is_used() {
     let first = door.certify();
     let serving = door.serve(&door.tls("", &alice()), &[]);
     let (asker, port, known) = (Asker::usual(&door.authority), serving.port, basic("alice:secret"));
-    assert_eq!(asker.shown(port), Some(first.clone()));
+    assert_eq!(asker.shown(port), Ok(first));
     let (stop, asked) = (AtomicBool::new(false), AtomicU32::new(0));
     let reloaded = || {
         let (_, _, body) = asker.get(port, "/metrics", &known).unwrap();
         body.lines().find_map(|line| line.strip_prefix("stdiowatch_web_config_last_reload_successful ")).map(str::to_owned)
     };
     assert_eq!(reloaded().as_deref(), Some("1"));
-    let becomes = |wanted: &[u8]| poll(LONG, || (asker.shown(port).as_deref() == Some(wanted)).then_some(())).expect("the new certificate is shown");
+    let becomes = |wanted: &[u8]| poll(LONG, || (asker.shown(port).as_deref() == Ok(wanted)).then_some(())).expect("the new certificate is shown");
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
@@ -503,7 +503,7 @@ fn a_certificate_is_swapped_while_it_is_used() {
         // A broken one is not taken; the one before stays.
         door.put("server.crt", "garbage\n");
         poll(LONG, || (reloaded().as_deref() == Some("0")).then_some(())).expect("it is told");
-        assert_eq!(asker.shown(port), Some(second));
+        assert_eq!(asker.shown(port), Ok(second));
         fs::remove_file(door.dir.0.join("server.key")).unwrap();
         let third = door.certify();
         becomes(&third);
@@ -582,7 +582,7 @@ fn a_certificate_that_expires_is_told_of_before_it_has() {
     assert!(warned.starts_with(&format!("{web}: warning: the certificate of cert_file has expired (")), "{warned}");
     assert_eq!(check(&["--strict"]), (Some(2), String::new(), warned));
     let later = certify(100);
-    poll(LONG, || asker.shown(port)).expect("it is valid again");
+    poll(LONG, || asker.shown(port).ok()).expect("it is valid again");
     assert_eq!(expiry("server"), Some(later as f64));
 }
 
@@ -660,7 +660,7 @@ fn clients_show_certificates() {
     };
     assert_eq!(ask(), yes);
     door.certify();
-    poll(LONG, || (askers[1].shown(port).is_some()).then_some(())).unwrap();
+    poll(LONG, || askers[1].shown(port).ok()).unwrap();
     assert_eq!(ask(), yes, "another certificate of ours changes nothing for clients");
     door.put("ca.crt", &Authority::new().pem);
     assert_eq!(poll(LONG, || Some(ask()).filter(|status| *status != yes)), Some(Some(401)));

@@ -53,7 +53,7 @@ fn config(scratch: &Scratch, servers: &[(&str, &str)]) -> String {
 }
 
 fn serve(run: &Run, scratch: &Scratch, config: &str) -> Serving {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let mut command = run.command(&["serve", "--listen", &format!("127.0.0.1:{port}"), "--config", config]);
     command.env("NOTIFY_SOCKET", scratch.path("notify")).env("WATCHDOG_USEC", "400000");
     Serving { child: quiet(&mut command).spawn().unwrap(), port }
@@ -147,7 +147,7 @@ fn nobody_there_is_no_reason_not_to_serve() {
     let (run, scratch) = (Run::new(), Scratch::new());
     let file = config(&scratch, &[("a", "sound")]);
     for address in [scratch.path("nobody"), "vsock:2:1234".to_owned(), String::new()] {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let mut command = run.command(&["serve", "--listen", &format!("127.0.0.1:{port}"), "--config", &file]);
         let serving = Serving { child: quiet(command.env("NOTIFY_SOCKET", address)).spawn().unwrap(), port };
         serving.becomes("/health", 200);

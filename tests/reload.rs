@@ -476,8 +476,8 @@ fn a_file_that_is_followed_is_read_again_when_it_changes() {
         let used = reload::seen(std::slice::from_ref(&file));
         running.fleet.replace(load().unwrap().servers);
         let reloader = Reloader::new(Arc::clone(&running.fleet), load, Box::new(|_| {}));
-        let (files, stopped) = (vec![file.clone()], running.stop.subscribe());
-        let following = tokio::spawn(async move { reloader.follow(files, used, stopped).await });
+        let (follow, stopped) = (reload::Follow { files: vec![file.clone()], used: Some(used) }, running.stop.subscribe());
+        let following = tokio::spawn(async move { reloader.follow(follow, stopped).await });
         std::fs::write(&file, "a b").unwrap();
         until("the new server", || running.hub.snapshot().server("b").map(|_| ())).await;
         running.end().await;

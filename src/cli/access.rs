@@ -29,6 +29,8 @@ pub(super) struct Doorkeeper {
     guard: Arc<Guard>,
     file: Option<PathBuf>,
     around: Around,
+    /// Only this machine can call.
+    loopback: bool,
     /// How the last reading went, for `/metrics`.
     pub(super) told: WebConfig,
     used: Mutex<Used>,
@@ -38,8 +40,6 @@ pub(super) struct Doorkeeper {
 /// What the web configuration does not say, and what weighs with it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Around {
-    /// Only this machine can call.
-    pub(super) loopback: bool,
     /// What may be done over HTTP was asked for.
     pub(super) actions: bool,
     /// Whether what is private is shown, if that is said.
@@ -54,7 +54,7 @@ struct Used {
 }
 
 impl Doorkeeper {
-    /// Reads the file, if there is one.
+    /// Reads the file, if there is one. For any address, until [`at`](Doorkeeper::at) says more of it.
     ///
     /// # Errors
     ///
@@ -70,7 +70,14 @@ impl Doorkeeper {
             access = Access { shows_private: around.show_private != Some(false), ..lowered(web::load(file).map_err(Wrong)?)? };
         }
         told.uses(access.expiry());
-        Ok(Doorkeeper { guard: Guard::new(access), file, around, told, used: Mutex::new(used), expiry: expiry::Told::default() })
+        let (guard, used) = (Guard::new(access), Mutex::new(used));
+        Ok(Doorkeeper { guard, file, around, loopback: false, told, used, expiry: expiry::Told::default() })
+    }
+
+    /// Stands at an address that only this machine can call, or at another one. It is had after everything is read, since
+    /// who finds us listening may change a file and expects that to be noticed.
+    pub(super) fn at(self, loopback: bool) -> Doorkeeper {
+        Doorkeeper { loopback, ..self }
     }
 
     /// Who stands at the door.
@@ -87,8 +94,8 @@ impl Doorkeeper {
     pub(super) fn warn(&self) {
         let access = self.guard.access();
         self.expiry.tell(access.expiry(), true, clock::now());
-        let Around { loopback, actions, show_private } = self.around;
-        if loopback {
+        let Around { actions, show_private } = self.around;
+        if self.loopback {
             return;
         }
         if !access.authenticates() {

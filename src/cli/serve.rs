@@ -23,7 +23,7 @@ use crate::outside::service::handed_over;
 use crate::outside::vault::file_name;
 use crate::running::hub::Hub;
 use crate::running::keeper::Keeper;
-use crate::running::reload::{Loaded, Reading, Reloader, Source, seen};
+use crate::running::reload::{Follow, Loaded, Reading, Reloader, Source, seen};
 use crate::running::{Fleet, Launchpad, Watched};
 use crate::serve::actions::Actions;
 use crate::serve::listen::{self, BindError, Limits};
@@ -45,21 +45,22 @@ pub(super) fn run(args: ServeArgs) -> ExitCode {
 fn serve(args: &ServeArgs) -> anyhow::Result<()> {
     // Before there is a second thread.
     let handed = handed_over()?;
-    let chosen = chosen(args)?;
+    let (chosen, follow) = chosen_and_followed(args)?;
     let listen = args.listen.as_deref().or(chosen.listen.as_deref()).unwrap_or(LISTEN).to_owned();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
     let signals = {
         let _inside = runtime.enter();
         Signals::catch()?
     };
+    let web_config = args.web_config.clone().or_else(|| chosen.web_config.clone());
+    let door = Doorkeeper::new(web_config, Around { actions: args.enable_actions, show_private: chosen.show_private })?;
     let by_manager = if handed.is_some() { ", handed over by the service manager" } else { "" };
     let listener = match handed {
         Some(listener) => listener,
         None => listen::bind(&listen).map_err(|error| told_of(error, args, &chosen))?,
     };
     let loopback = listener.local_addr().is_ok_and(|address| address.ip().to_canonical().is_loopback());
-    let web_config = args.web_config.clone().or_else(|| chosen.web_config.clone());
-    let door = Arc::new(Doorkeeper::new(web_config, Around { loopback, actions: args.enable_actions, show_private: chosen.show_private })?);
+    let door = Arc::new(door.at(loopback));
     log::begin();
     let (stop, stopped) = watch::channel(false);
     let launchpad = Arc::new(Launchpad::start(GuardCommand::own(), stopped.clone()).context("cannot launch anything")?);
@@ -83,7 +84,7 @@ fn serve(args: &ServeArgs) -> anyhow::Result<()> {
     door.warn();
     let keeper = state_dir(args, &chosen).map(|dir| Keeper::open(&dir));
     let (show_private, unwatched) = (chosen.show_private, servers::unwatched(&chosen.skipped));
-    let source = source(args, &chosen, &door);
+    let source = source(args, &chosen, follow, &door);
     let watching = Watching { source, servers: chosen.servers, unwatched, keeper, signals, stop, stopped, door, show_private };
     let ended = runtime.block_on(watching.until_stopped(listener, actions, launchpad));
     // A configuration that is still being read keeps nobody.
@@ -137,9 +138,24 @@ fn chosen(args: &ServeArgs) -> anyhow::Result<Chosen> {
     servers::chosen(&args.server, &[], args.interval)
 }
 
+/// The servers to watch, and the files to follow, if any are to be followed.
+fn chosen_and_followed(args: &ServeArgs) -> anyhow::Result<(Chosen, Option<Follow>)> {
+    let first = chosen(args)?;
+    if !args.watch_config {
+        return Ok((first, None));
+    }
+    // Looked at before they are read once more: what changes in between is seen.
+    let files = first.followed();
+    let used = seen(&files);
+    let chosen = chosen(args)?;
+    let used = Some(used).filter(|_| chosen.followed() == files);
+    let follow = Follow { files: chosen.followed(), used };
+    Ok((chosen, Some(follow)))
+}
+
 /// Where the servers and the web configuration can be read again, both or neither; what was given on the command line
 /// stays.
-fn source(args: &ServeArgs, chosen: &Chosen, door: &Arc<Doorkeeper>) -> Option<Source> {
+fn source(args: &ServeArgs, chosen: &Chosen, follow: Option<Follow>, door: &Arc<Doorkeeper>) -> Option<Source> {
     let door = Arc::clone(door);
     if args.server.config.is_empty() {
         let servers = chosen.servers.clone();
@@ -167,11 +183,6 @@ fn source(args: &ServeArgs, chosen: &Chosen, door: &Arc<Doorkeeper>) -> Option<S
         chosen.slips.iter().for_each(|slip| warn!("{slip}"));
         Ok(Loaded { unwatched: servers::unwatched(&chosen.skipped), files: chosen.followed(), servers: chosen.servers })
     };
-    let files = chosen.followed();
-    let follow = args.watch_config.then(|| {
-        let used = seen(&files);
-        (files, used)
-    });
     Some(Source { load: Arc::new(load), follow })
 }
 
@@ -230,9 +241,9 @@ fn reloader(source: Source, fleet: &Arc<Fleet>, own: &Arc<Own>, readings: Readin
         let _ = readings.send(reading);
     });
     let reloader = Reloader::new(Arc::clone(fleet), source.load, told);
-    if let Some((files, used)) = source.follow {
+    if let Some(follow) = source.follow {
         let reloader = Arc::clone(&reloader);
-        tokio::spawn(async move { reloader.follow(files, used, stopped).await });
+        tokio::spawn(async move { reloader.follow(follow, stopped).await });
     }
     reloader
 }

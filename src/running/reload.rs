@@ -48,8 +48,8 @@ pub type Load = Arc<dyn Fn() -> Result<Loaded, String> + Send + Sync>;
 pub struct Source {
     /// Reads it.
     pub load: Load,
-    /// Files to follow, with [`seen`] of before they were last read; none if they are not to be followed.
-    pub follow: Option<(Vec<PathBuf>, Digest)>,
+    /// What to follow; none if it is not to be followed.
+    pub follow: Option<Follow>,
 }
 
 /// What there is to tell of a reading.
@@ -74,15 +74,16 @@ pub struct Reloader {
     told: Told,
     /// One at a time: who comes while one is read has it read once more.
     turn: Mutex<()>,
-    followed: parking_lot::Mutex<Followed>,
+    followed: parking_lot::Mutex<Follow>,
 }
 
 /// Files that are followed.
 #[derive(Debug, Default)]
-struct Followed {
-    files: Vec<PathBuf>,
-    /// What stood in them when they were read; `None` if they are to be read again in any case.
-    used: Option<Digest>,
+pub struct Follow {
+    /// Where they are.
+    pub files: Vec<PathBuf>,
+    /// [`seen`] of before they were last read; `None` if they are to be read again in any case.
+    pub used: Option<Digest>,
 }
 
 impl Reloader {
@@ -125,14 +126,14 @@ impl Reloader {
     fn names(&self, files: Vec<PathBuf>) {
         let mut followed = self.followed.lock();
         if !files.is_empty() && !followed.files.is_empty() && followed.files != files {
-            *followed = Followed { files, used: None };
+            *followed = Follow { files, used: None };
         }
     }
 
-    /// Reloads whenever what stands in one of `files`, or of those that are named later, is not what was `used`, until `stop`.
+    /// Reloads whenever what stands in one of these files, or of those that are named later, is not what was used, until `stop`.
     /// Symbolic links may be put in place of others, as Kubernetes does; files may be written in pieces.
-    pub async fn follow(&self, files: Vec<PathBuf>, used: Digest, mut stop: watch::Receiver<bool>) {
-        *self.followed.lock() = Followed { files, used: Some(used) };
+    pub async fn follow(&self, follow: Follow, mut stop: watch::Receiver<bool>) {
+        *self.followed.lock() = follow;
         loop {
             tokio::select! {
                 () = sleep(LOOK) => {}

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -165,8 +165,9 @@ impl Serving {
         let mut all = vec!["serve", "--listen", &listen];
         all.extend_from_slice(args);
         let child = run.command(&all).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let serving = Serving { child, port };
+        let mut serving = Serving { child, port };
         poll(LONG, || TcpStream::connect(("127.0.0.1", port)).ok()).expect("it listens");
+        assert_eq!(serving.child.try_wait().unwrap(), None, "somebody else listens there");
         serving
     }
 
@@ -242,6 +243,11 @@ pub fn signal(pid: u32, name: &str) {
     rustix::process::kill_process(pid, signal).unwrap();
 }
 
+/// A port that nobody listens at. Each is given once, and none is one that clients get for their end, so that it stays free; and
+/// nothing is listened at to find out, since a process that is just being launched would listen there as well for a moment.
 pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let first = std::process::id().wrapping_mul(61);
+    let mut ports = std::iter::repeat_with(|| 12_000 + (first.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % 20_000) as u16);
+    ports.find(|port| TcpStream::connect(("127.0.0.1", *port)).is_err()).unwrap()
 }
