@@ -2,6 +2,7 @@
 
 mod answer;
 mod ask;
+mod forms;
 mod items;
 mod members;
 mod schema;

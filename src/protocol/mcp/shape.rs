@@ -5,6 +5,7 @@
 //! out, and make a boolean of `"true"` and a number of `"12"`. An empty array, which is PHP's empty object, is an object
 //! to some rules of TypeScript 1.x, and to no other client. Whoever refuses a member refuses the whole result with it.
 
+use super::forms::{has_scheme, is_flag, is_moment, is_share, number};
 use crate::protocol::json::{Kind, Value};
 use crate::words::Redactor;
 
@@ -285,39 +286,4 @@ impl Want {
             Want::Cursor => matches!(kind, Kind::String | Kind::Null),
         }
     }
-}
-
-fn number(text: &[u8]) -> Option<f64> {
-    std::str::from_utf8(text).ok()?.parse().ok().filter(|n: &f64| n.is_finite())
-}
-
-fn is_share(text: &[u8]) -> bool {
-    number(text).is_some_and(|n| (0.0..=1.0).contains(&n))
-}
-
-/// What pydantic takes for a URL begins with a scheme (RFC 3986, section 3.1).
-fn has_scheme(text: &str) -> bool {
-    text.split_once(':').is_some_and(|(scheme, _)| {
-        scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
-    })
-}
-
-/// What zod takes for a date with a time and its zone: `2025-01-12T15:00:58.5+01:00`, or `Z` for the zone.
-fn is_moment(text: &[u8]) -> bool {
-    let (Some(date), Some(rest)) = (text.get(..11), text.get(11..)) else { return false };
-    let is_like = |text: &[u8], pattern: &[u8]| {
-        text.len() == pattern.len() && text.iter().zip(pattern).all(|(b, p)| if *p == b'0' { b.is_ascii_digit() } else { b == p })
-    };
-    let zone = rest.iter().position(|b| matches!(b, b'Z' | b'+' | b'-')).unwrap_or(rest.len());
-    let (time, zone) = rest.split_at(zone);
-    let (time, fraction) = time.iter().position(|b| *b == b'.').map_or((time, None), |at| (&time[..at], Some(&time[at + 1..])));
-    let is_time = is_like(time, b"00:00:00");
-    let is_fraction = fraction.is_none_or(|digits| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit));
-    let is_zone = zone == b"Z" || is_like(zone, b"+00:00") || is_like(zone, b"-00:00");
-    is_like(date, b"0000-00-00T") && is_time && is_fraction && is_zone
-}
-
-/// What pydantic makes a boolean of.
-fn is_flag(text: &str) -> bool {
-    ["true", "false", "t", "f", "yes", "no", "y", "n", "on", "off"].iter().any(|word| text.eq_ignore_ascii_case(word))
 }
