@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Checks deploy/ and dashboards/ by machine: run.py [OUT], where OUT keeps the static binary.
+"""Checks deploy/ and dashboards/ by machine: run.py [BINARY], the static binary that static.py has built; or else builds it.
 
 Prometheus rules, Grafana dashboards, systemd units, the bill of materials and the Dockerfile against their own tools; the
-static binary, built from what the Dockerfile copies, where there is nothing else; the image, and what deploy/compose sets
+static binary where there is nothing else; the image, and what deploy/compose sets
 up (compose.py); the Helm chart and the kustomize folder (chart.py), and a pod of the rendered chart (pod.py). Needs root
 and tests/real/install.sh; install.sh, which it calls, installs the rest. Whether rules and dashboards mean something on a live
 sidecar is for tests/real/monitoring.py; the units run in systemd.py.
@@ -37,7 +37,7 @@ def main():
         rules.check_all(check, folder)
         dashboards.check_all(check, folder)
         unit.unit(check, folder)
-        binary = image.dockerfile(check, folder, pathlib.Path(sys.argv[1]).resolve() if sys.argv[1:] else folder / "static")
+        binary = pathlib.Path(sys.argv[1]).resolve() if sys.argv[1:] else image.dockerfile(check, folder, folder / "static")
         if binary:
             for proc in (False, True):
                 image.run_in_root(check, binary, folder, proc)
