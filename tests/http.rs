@@ -1,26 +1,22 @@
 //! The HTTP side over raw TCP, as health checkers, scrapers and worse really speak to it.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may give up, reads the clock, and runs programs")]
 
+#[path = "common/side.rs"]
+mod side;
+
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use side::{Answer, PATIENCE, Side};
 use stdiowatch::judge::{Reference, Report, Rules, Verdict, judge};
 use stdiowatch::ledger::{Fact, ServerState, Terms};
 use stdiowatch::outside::clock;
 use stdiowatch::probe::{Observation, Peers, Phase};
-use stdiowatch::running::hub::Hub;
-use stdiowatch::serve::actions::Actions;
-use stdiowatch::serve::listen::{Limits, bind, run};
-use stdiowatch::serve::own::Own;
-use stdiowatch::serve::routes::{Sources, routes, with_manners};
+use stdiowatch::serve::listen::{Limits, bind};
+use stdiowatch::serve::routes::{routes, with_manners};
 use stdiowatch::words::{Moment, ServerName};
-use tokio::sync::oneshot;
-
-/// How long anything may take before a test gives up.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -46,30 +42,12 @@ fn server(name: &str, verdict: Option<Verdict>) -> ServerState {
     state
 }
 
-/// A running server; it is stopped in good order when dropped.
-struct Side {
-    address: SocketAddr,
-    hub: Arc<Hub>,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
-
 impl Side {
     fn of(servers: Vec<ServerState>) -> Side {
         Side::with(servers, Limits::default(), clock::now)
     }
 
     fn with(servers: Vec<ServerState>, limits: Limits, now: fn() -> Moment) -> Side {
-        let hub = Arc::new(Hub::new(servers));
-        hub.update(|snapshot| {
-            snapshot.sidecar.started = clock::now();
-            snapshot.sidecar.last_tick = clock::up();
-        });
-        let own = Arc::new(Own::new(clock::now()).unwrap());
-        let sources = Sources { hub: Arc::clone(&hub), own, now, actions: Actions::Off, fleet: None, reloader: None, show_private: None };
-        let listener = bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let (stop, stopped) = oneshot::channel();
         // What is merged in later has the same manners.
         let more = axum::Router::new().route("/panic", axum::routing::get(panics)).route(
             "/slow",
@@ -78,22 +56,7 @@ impl Side {
                 "slow"
             }),
         );
-        let router = with_manners(routes(sources).merge(more));
-        let thread = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime
-                .block_on(run(listener, router, limits, async {
-                    let _ = stopped.await;
-                }))
-                .unwrap();
-        });
-        Side { address, hub, stop: Some(stop), thread: Some(thread) }
-    }
-
-    fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream
+        Side::showing(servers, limits, now, |sources| with_manners(routes(sources).merge(more)))
     }
 
     /// What comes back for these bytes, until the connection is closed.
@@ -113,8 +76,7 @@ impl Side {
     fn unpacked(&self, version: &str, fields: &str) -> Answer {
         let all = self.bytes(format!("GET /metrics HTTP/{version}\r\nHost: x\r\nConnection: close\r\n{fields}\r\n"));
         let at = memchr::memmem::find(&all, b"\r\n\r\n").unwrap();
-        let head = String::from_utf8(all[..at].to_vec()).unwrap();
-        let mut answer = Answer { status: head.split(' ').nth(1).unwrap().parse().unwrap(), head, body: String::new() };
+        let mut answer = Answer::new(std::str::from_utf8(&all[..at]).unwrap(), String::new());
         let mut packed = all[at + 4..].to_vec();
         if answer.header("transfer-encoding") == Some("chunked") {
             packed = dechunked(&packed);
@@ -131,44 +93,17 @@ impl Side {
     fn get(&self, target: &str) -> Answer {
         self.ask("GET", target, "")
     }
-
-    fn stop(&mut self) {
-        self.stop.take().map(|stop| stop.send(()));
-        if let Some(thread) = self.thread.take() {
-            thread.join().unwrap();
-        }
-    }
-}
-
-impl Drop for Side {
-    fn drop(&mut self) {
-        self.stop.take().map(|stop| stop.send(()));
-        self.thread.take().map(JoinHandle::join);
-    }
-}
-
-#[derive(Debug)]
-struct Answer {
-    status: u16,
-    head: String,
-    body: String,
 }
 
 impl Answer {
     fn parse(bytes: &[u8]) -> Answer {
         let text = String::from_utf8(bytes.to_vec()).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no head: {text:?}"));
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        let mut answer = Answer { status, head: head.to_owned(), body: body.to_owned() };
+        let mut answer = Answer::new(head, body.to_owned());
         if answer.header("transfer-encoding") == Some("chunked") {
             answer.body = String::from_utf8(dechunked(body.as_bytes())).unwrap();
         }
         answer
-    }
-
-    fn header(&self, name: &str) -> Option<&str> {
-        let mut fields = self.head.split("\r\n").skip(1).filter_map(|line| line.split_once(": "));
-        fields.find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 
     /// The head, without the time of day.

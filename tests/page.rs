@@ -3,63 +3,29 @@
 
 #[path = "gallery/made_up.rs"]
 mod made_up;
+#[path = "common/side.rs"]
+mod side;
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
-use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use made_up::{HOSTILE_NAME, KINDS, Kind};
 use serde_json::{Value, json};
+use side::{Answer, PATIENCE, Side};
 use stdiowatch::ledger::ServerState;
 use stdiowatch::outside::clock;
 use stdiowatch::running::hub::Hub;
-use stdiowatch::serve::actions::Actions;
-use stdiowatch::serve::listen::{Limits, bind, run};
-use stdiowatch::serve::own::Own;
+use stdiowatch::serve::listen::Limits;
 use stdiowatch::serve::routes::{Sources, routes, with_manners};
-use tokio::sync::oneshot;
-
-/// How long anything may take before a test gives up.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// A running server; it is stopped in good order when dropped.
-struct Side {
-    address: SocketAddr,
-    hub: Arc<Hub>,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
 
 impl Side {
     fn of(servers: Vec<ServerState>, show_private: bool) -> Side {
-        let hub = Arc::new(Hub::new(servers));
-        hub.update(|snapshot| snapshot.sidecar.started = clock::now());
-        let own = Arc::new(Own::new(clock::now()).unwrap());
-        let sources = Sources {
-            hub: Arc::clone(&hub),
-            own,
-            now: clock::now,
-            actions: Actions::Off,
-            fleet: None,
-            reloader: None,
-            show_private: Some(show_private),
-        };
-        let listener = bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let (stop, stopped) = oneshot::channel();
-        let thread = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            let stopped = async {
-                let _ = stopped.await;
-            };
-            runtime.block_on(run(listener, with_manners(routes(sources)), Limits::default(), stopped)).unwrap();
-        });
-        Side { address, hub, stop: Some(stop), thread: Some(thread) }
+        let router = |sources| with_manners(routes(Sources { show_private: Some(show_private), ..sources }));
+        Side::showing(servers, Limits::default(), clock::now, router)
     }
 
     /// The same servers, at each call, in every state there is, of a configuration that is not used as it stands.
@@ -73,8 +39,7 @@ impl Side {
     }
 
     fn send(&self, method: &str, target: &str) -> TcpStream {
-        let mut stream = TcpStream::connect(self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut stream = self.connect();
         write!(stream, "{method} {target} HTTP/1.0\r\nHost: x\r\n\r\n").unwrap();
         stream
     }
@@ -83,7 +48,7 @@ impl Side {
         let mut text = String::new();
         self.send(method, target).read_to_string(&mut text).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
-        Answer { status: head.split(' ').nth(1).unwrap().parse().unwrap(), head: head.to_owned(), body: body.to_owned() }
+        Answer::new(head, body.to_owned())
     }
 
     fn get(&self, target: &str) -> Answer {
@@ -100,34 +65,9 @@ impl Side {
         let all = ["/", "/api/v1/servers", "/health", "/health?verbose", "/metrics"].map(str::to_owned);
         all.into_iter().chain(names.iter().flat_map(of)).collect()
     }
-
-    fn stop(&mut self) {
-        self.stop.take().map(|stop| stop.send(()));
-        if let Some(thread) = self.thread.take() {
-            thread.join().unwrap();
-        }
-    }
-}
-
-impl Drop for Side {
-    fn drop(&mut self) {
-        self.stop.take().map(|stop| stop.send(()));
-        self.thread.take().map(JoinHandle::join);
-    }
-}
-
-struct Answer {
-    status: u16,
-    head: String,
-    body: String,
 }
 
 impl Answer {
-    fn header(&self, name: &str) -> Option<&str> {
-        let mut fields = self.head.split("\r\n").skip(1).filter_map(|line| line.split_once(": "));
-        fields.find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, value)| value)
-    }
-
     fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
     }

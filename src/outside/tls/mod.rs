@@ -20,6 +20,7 @@ use rustls::{CipherSuite, Error, InconsistentKeys, NamedGroup, RootCertStore, Se
 pub use asking::{Trust, asking};
 pub use clients::{ClientAuth, Clients};
 pub use names::names;
+use validity::is_of_version_1;
 pub use validity::not_after;
 
 /// Curves by Go's names.
@@ -88,6 +89,10 @@ pub enum Part {
     Versions,
 }
 
+/// What `openssl x509 -req` makes if it is given no extensions.
+const VERSION_1: &str = "holds a certificate of X.509 version 1, which has no names that clients could check; sign it with extensions \
+    (openssl x509 -req -extfile FILE, with subjectAltName=DNS:HOST in FILE)";
+
 /// Ready to answer.
 #[derive(Clone)]
 pub struct Answering {
@@ -134,6 +139,7 @@ pub fn answering(settings: Settings) -> Result<Answering, (Part, String)> {
         server: chain.first().and_then(|certificate| not_after(certificate)),
         client_authority: authorities.iter().filter_map(|certificate| not_after(certificate)).max(),
     };
+    let is_of_version_1 = chain.first().is_some_and(|certificate| is_of_version_1(certificate));
     let builder = ServerConfig::builder_with_provider(provider).with_protocol_versions(versions);
     let builder = builder.map_err(|error| (Part::Versions, error.to_string()))?;
     let builder = match &clients {
@@ -143,6 +149,8 @@ pub fn answering(settings: Settings) -> Result<Answering, (Part, String)> {
     let mut config = builder.with_single_cert(chain, key).map_err(|error| {
         if error == Error::InconsistentKeys(InconsistentKeys::KeyMismatch) {
             (Part::Key, "is not the key of the certificate".to_owned())
+        } else if is_of_version_1 {
+            (Part::Certificate, VERSION_1.to_owned())
         } else if matches!(error, Error::InvalidCertificate(_)) {
             (Part::Certificate, "holds something that is no certificate".to_owned())
         } else {

@@ -23,6 +23,24 @@ fn settings((certificate, key): (String, String)) -> Settings {
     }
 }
 
+/// What openssl 3.0 makes of `x509 -req -signkey`, valid for a hundred years; and its key.
+const OF_VERSION_1: (&str, &str) = (
+    "-----BEGIN CERTIFICATE-----\n\
+     MIIBJTCBywIUWq05ST5+s2Uc8EXZrsPkKFk/GvMwCgYIKoZIzj0EAwIwFDESMBAG\n\
+     A1UEAwwJbG9jYWxob3N0MCAXDTI2MTEzMDIzMTQ1NFoYDzIxMjYxMTA2MjMxNDU0\n\
+     WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNC\n\
+     AASVoHhjy1Tu5RGKXnRrq+zwS9ls37azZDAAjpmxwzKfF3Z2NDhbgr3fxr/Msthq\n\
+     /rYg8n4cWlmej0dCHdNNi7YNMAoGCCqGSM49BAMCA0kAMEYCIQCRVMG9b3tupk55\n\
+     a3+zMUsMHs0TBq4KzYXb9qpHbW3O5wIhAKSxW5ZIXuW32+gGa0I6EQWBPgvnvzbm\n\
+     0eiAG+T5lRmT\n\
+     -----END CERTIFICATE-----\n",
+    "-----BEGIN EC PRIVATE KEY-----\n\
+     MHcCAQEEINjzAqTdpfseoiK7aOjkqqS5EnU8NQYSNd9Jv/8sL/cQoAoGCCqGSM49\n\
+     AwEHoUQDQgAElaB4Y8tU7uURil50a6vs8EvZbN+2s2QwAI6ZscMynxd2djQ4W4K9\n\
+     38a/zLLYav62IPJ+HFpZno9HQh3TTYu2DQ==\n\
+     -----END EC PRIVATE KEY-----\n",
+);
+
 #[test]
 fn what_is_wrong_is_named() {
     let wrong = |change: fn(&mut Settings)| {
@@ -46,6 +64,7 @@ fn what_is_wrong_is_named() {
         wrong(|s| s.key = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n".to_owned()),
         told(Part::Key, "is encrypted; a key here has no passphrase")
     );
+    assert_eq!(wrong(|s| (s.certificate, s.key) = (OF_VERSION_1.0.to_owned(), OF_VERSION_1.1.to_owned())), told(Part::Certificate, VERSION_1));
     assert_eq!(wrong(|s| s.key = pair().1), told(Part::Key, "is not the key of the certificate"));
     assert_eq!(
         wrong(|s| (s.client_auth, s.client_authority) = (ClientAuth::RequireAndVerifyClientCert, Some("x".to_owned()))),

@@ -1,4 +1,4 @@
-//! Until when a certificate is valid (RFC 5280, 4.1.2.5).
+//! Until when a certificate is valid (RFC 5280, 4.1.2.5), and of which version it is.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -9,6 +9,8 @@ use super::der::{Elements, SEQUENCE, first};
 /// The two ways to write a moment: with two digits for the year, and with four.
 const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
+/// Of a serial number.
+const INTEGER: u8 = 0x02;
 
 /// The last second in which a certificate, in DER, is valid, since the Unix epoch. `None` where it is no certificate.
 #[must_use]
@@ -18,6 +20,12 @@ pub fn not_after(certificate: &[u8]) -> Option<i64> {
     let validity = Elements(signed).filter(|(tag, _)| *tag == SEQUENCE).nth(2)?.1;
     let (tag, text) = Elements(validity).nth(1)?;
     moment(tag, text)
+}
+
+/// Whether a certificate, in DER, is of X.509 version 1: it does not say its version then, and has no extensions (RFC 5280, 4.1.2.1).
+pub(super) fn is_of_version_1(certificate: &[u8]) -> bool {
+    let signed = first(certificate, SEQUENCE).and_then(|whole| first(whole, SEQUENCE));
+    signed.and_then(|signed| Elements(signed).next()).is_some_and(|(tag, _)| tag == INTEGER)
 }
 
 fn moment(tag: u8, text: &[u8]) -> Option<i64> {
@@ -82,7 +90,7 @@ mod tests {
     proptest! {
         #[test]
         fn anything_may_be_called_a_certificate(bytes in proptest::collection::vec(any::<u8>(), 0..300), at in 0_usize..400, byte: u8) {
-            let _ = not_after(&bytes);
+            let _ = (not_after(&bytes), is_of_version_1(&bytes));
             let mut changed = until(2026, 1, 1);
             let at = at % changed.len();
             changed[at] = byte;
