@@ -301,6 +301,63 @@ fn a_recording_holds_no_secret_however_it_was_written() {
     std::fs::remove_file(path).unwrap();
 }
 
+/// What is configured may be a part of what the protocol says, or of a tool's name. That is no reason to judge otherwise, at once or
+/// from a recording.
+#[test]
+fn a_value_that_stands_in_the_protocol_changes_no_verdict() {
+    let path = std::env::temp_dir().join(format!("stdiowatch-words-{}", std::process::id()));
+    let recording = path.to_str().unwrap();
+    let told = |args: &[&str]| {
+        let report = report(&Run::new().output(&[&["check", "--format", "json"], args].concat()));
+        (report["verdict"].clone(), codes(&report), report["lists"]["tools"].clone(), report["protocol_version"].clone())
+    };
+    let of = |kind: &str| told(&["--", PROGRAM, "sample-server", kind]);
+    let (legacy, modern) = (of("sound"), of("sound-modern"));
+    assert_eq!((&legacy.0, &modern.0), (&Value::from("pass"), &Value::from("pass")));
+    let words = [
+        "2025",
+        "2025-11-25",
+        "2026",
+        "tool",
+        "tools",
+        "json",
+        "jsonrpc",
+        "result",
+        "name",
+        "object",
+        "initialize",
+        "protocol",
+        "method",
+        "60000",
+        "32601",
+    ];
+    for (kind, usual) in [("sound", &legacy), ("sound-modern", &modern)] {
+        for word in words {
+            let value = format!("VALUE={word}");
+            let got = told(&["--env", &value, "--record", recording, "--", PROGRAM, "sample-server", kind]);
+            assert_eq!(&got, usual, "{kind} {word}");
+            assert_eq!(&told(&["--replay", recording]), usual, "{kind} {word}, replayed");
+        }
+    }
+    // As an argument too; and a tool is found by its name, however that is shown.
+    assert_eq!(told(&["--", "sh", "-c", &format!("exec {PROGRAM} sample-server sound"), "sh", "--auth-token", "2025"]).0, "pass");
+    let called = told(&[
+        "--env",
+        "VALUE=echo",
+        "--call",
+        r#"{"tool":"echo","arguments":{"message":"hi"}}"#,
+        "--record",
+        recording,
+        "--",
+        PROGRAM,
+        "sample-server",
+        "sound",
+    ]);
+    assert_eq!((&called.0, &called.1), (&legacy.0, &legacy.1));
+    assert_eq!(told(&["--replay", recording]).1, called.1);
+    std::fs::remove_file(path).unwrap();
+}
+
 #[test]
 fn a_report_can_go_to_a_file() {
     let path = std::env::temp_dir().join(format!("stdiowatch-report-{}.json", std::process::id()));

@@ -345,6 +345,10 @@ mod tests {
         table.renew(Duration::from_secs(1));
         let has = |table: &Table, pid| table.lines.iter().filter(|(there, _)| *there == pid).count();
         let mut child = std::process::Command::new("/bin/sleep").arg("100").spawn().unwrap();
+        // Who has launched it goes on a little before its command line is there.
+        while kin::command_line(child.id()).is_none_or(|line| line.is_empty()) {
+            std::thread::yield_now();
+        }
         for look in 1..=3 {
             table.add_news(Duration::from_secs(1 + look));
             assert_eq!((has(&table, child.id()), has(&table, std::process::id()), table.number), (1, 1, 1 + look));

@@ -274,7 +274,9 @@ impl Lists {
 
     /// The tool of this name, if it was listed.
     pub(super) fn tool(&self, name: &str) -> Option<&Item> {
-        self.read.iter().filter(|r| r.kind == ListKind::Tools).flat_map(|r| &r.items).find(|item| item.name == name)
+        // Not by its name as it is shown, in which something may be masked.
+        let identity = Digest::of(name.as_bytes());
+        self.read.iter().filter(|r| r.kind == ListKind::Tools).flat_map(|r| &r.items).find(|item| item.identity == identity)
     }
 
     /// The server does not have the list, and has not promised to.

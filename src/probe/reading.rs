@@ -138,7 +138,7 @@ impl Session {
     /// Legacy servers may ask, and some wait for the answer: it is given at once.
     fn request(&mut self, heard: Heard<'_>, id: Option<&Id>, method: &str, effects: &mut VecDeque<Effect>) {
         match self.opening {
-            Era::Modern => self.note_heard(heard, What::ServerRequest { method: self.plan.redactor.printable(method, 60) }),
+            Era::Modern => self.note_heard(heard, What::ServerRequest { method: self.plan.redactor.word(method, 60) }),
             Era::Legacy => {
                 let reply = id.and_then(|id| match method {
                     "ping" => mcp::reply_to_ping(id),
@@ -152,7 +152,7 @@ impl Session {
 
     fn notification(&mut self, heard: Heard<'_>, method: &str, effects: &mut VecDeque<Effect>) {
         if self.first_reply.is_none() && !self.stdin_is_closed() {
-            self.note_heard(heard, What::NotificationFirst { method: self.plan.redactor.printable(method, 60) });
+            self.note_heard(heard, What::NotificationFirst { method: self.plan.redactor.word(method, 60) });
         }
         match method {
             "notifications/tools/list_changed" => self.lists.changed(ListKind::Tools),
@@ -420,7 +420,7 @@ impl Session {
     fn supported_versions(&self, data: Option<Value<'_>>) -> Vec<String> {
         let list = data.and_then(|d| d.get("supported")).filter(|v| v.kind() == Kind::Array);
         let texts = list.into_iter().flat_map(Value::elements).filter_map(Value::text);
-        texts.map(|v| self.plan.redactor.printable(&v, 40)).take(MAX_VERSIONS).collect()
+        texts.map(|v| self.plan.redactor.word(&v, 40)).take(MAX_VERSIONS).collect()
     }
 
     fn note_flaws(&mut self, heard: Heard<'_>, asked: Asked, flaws: Vec<Flaw>, missing: Vec<&'static str>) {

@@ -14,7 +14,7 @@ use super::observation::{Observation, Peers};
 use super::plan::Plan;
 use super::process::{Excess, Exit, LaunchError, Swept, Usage};
 use super::reel::Reel;
-use crate::words::{At, Redactor};
+use crate::words::{At, InJson, Redactor};
 
 /// The version of the format. In the first one it was not said when a wait was over, and has to be guessed.
 const FORMAT: u32 = 2;
@@ -163,6 +163,8 @@ pub struct Tape {
     reel: Option<Reel>,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
+    /// Where in stdout that begins which is not written down yet.
+    stdout_at: InJson,
     /// How many bytes of either may still be written; `None` once it was said that there are no more.
     stdout_room: Option<usize>,
     stderr_room: Option<usize>,
@@ -181,7 +183,8 @@ impl Tape {
     pub fn with_room(redactor: Arc<Redactor>, stdout: usize) -> Tape {
         let (stdout_room, stderr_room) = (Some(stdout), Some(MAX_STDERR.min(stdout)));
         let (stdout, stderr) = (Vec::new(), Vec::new());
-        Tape { redactor, moments: Vec::new(), is_kept: true, listener: None, reel: None, stdout, stderr, stdout_room, stderr_room }
+        let stdout_at = InJson::default();
+        Tape { redactor, moments: Vec::new(), is_kept: true, listener: None, reel: None, stdout, stderr, stdout_at, stdout_room, stderr_room }
     }
 
     /// The same, heard by `listener`, and kept only if `is_kept`.
@@ -229,7 +232,7 @@ impl Tape {
     pub fn effect(&mut self, now: At, effect: &Effect) {
         let happening = match effect {
             Effect::Spawn => Happening::Launch,
-            Effect::Write(bytes) => Happening::Sent(Written::of(&self.redactor.redact(bytes))),
+            Effect::Write(bytes) => Happening::Sent(Written::of(&self.redactor.redact_json(bytes, &mut InJson::default()))),
             Effect::CloseStdin => Happening::CloseStdin,
             Effect::Terminate => Happening::Sigterm,
             Effect::Kill => Happening::Sigkill,
@@ -313,7 +316,11 @@ impl Tape {
     /// what may be the beginning of a secret, unless the stream `ends`.
     fn flush(&mut self, now: At, stream: Stream, ends: bool) {
         let redactor = Arc::clone(&self.redactor);
-        let keep = if ends { 0 } else { redactor.open_end(self.held(stream)) };
+        let keep = match stream {
+            _ if ends => 0,
+            Stream::Stdout => redactor.open_json(&self.stdout),
+            Stream::Stderr => redactor.open_end(&self.stderr),
+        };
         self.write(now, stream, keep);
     }
 
@@ -323,7 +330,10 @@ impl Tape {
         let rest = held.split_off(held.len() - keep);
         let bytes = std::mem::replace(held, rest);
         if !bytes.is_empty() {
-            let written = Written::of(&self.redactor.redact(&bytes));
+            let written = Written::of(&match stream {
+                Stream::Stdout => self.redactor.redact_json(&bytes, &mut self.stdout_at),
+                Stream::Stderr => self.redactor.redact(&bytes),
+            });
             self.push(now, stream.happening(written));
         }
     }

@@ -5,7 +5,7 @@ use super::Excerpt;
 use super::forms::{Form, SHORTEST, forms, is_base64};
 
 /// What stands where a secret was.
-const MASK: &[u8] = b"[redacted]";
+pub(super) const MASK: &[u8] = b"[redacted]";
 
 /// The shortest line of a value of several lines that is looked for.
 const MIN_LINE: usize = 8;
@@ -77,6 +77,11 @@ impl Redactor {
         Redactor { secrets, beginnings: Some(beginnings) }
     }
 
+    /// Whether there is anything that must not surface.
+    pub(super) const fn knows_any(&self) -> bool {
+        self.beginnings.is_some()
+    }
+
     /// The length of the longest secret, in bytes: how much context a cut has to keep.
     #[must_use]
     pub fn longest(&self) -> usize {
@@ -111,7 +116,7 @@ impl Redactor {
     }
 
     /// Where the secrets are in `bytes`, in order, those that overlap as one.
-    fn places(&self, bytes: &[u8]) -> Vec<Range<usize>> {
+    pub(super) fn places(&self, bytes: &[u8]) -> Vec<Range<usize>> {
         let mut places: Vec<Range<usize>> = Vec::new();
         let Some(beginnings) = &self.beginnings else { return places };
         for (at, four) in bytes.array_windows::<SHORTEST>().enumerate() {

@@ -96,7 +96,7 @@ pub fn read_discover(result: Value<'_>, redactor: &Redactor) -> Option<Discovere
         checker.value(version, &Want::Text, Need::Must, &at.then(Step::At(n)));
         version.text()
     });
-    let versions = texts.map(|text| redactor.printable(&text, MAX_TEXT)).take(MAX_NAMES).collect();
+    let versions = texts.map(|text| redactor.word(&text, MAX_TEXT)).take(MAX_NAMES).collect();
     let [capabilities, ..] = checker.members(result, DISCOVERED, None);
     let greeting = Greeting { server: modern_server_info(result, redactor), capabilities: capability_names(capabilities, redactor) };
     let missing = modern_fields(result, &["resultType", "ttlMs", "cacheScope"], &mut checker);
@@ -113,7 +113,7 @@ pub fn read_initialize(result: Value<'_>, redactor: &Redactor) -> Initialized {
     }
     let [version, capabilities, info, ..] = checker.members(result, INITIALIZED, None);
     Initialized {
-        version: version.and_then(Value::text).map(|text| redactor.printable(&text, MAX_TEXT)),
+        version: version.and_then(Value::text).map(|text| redactor.word(&text, MAX_TEXT)),
         greeting: Greeting {
             server: info.filter(|info| info.kind() == Kind::Object).map(|info| server_info(info, redactor)),
             capabilities: capability_names(capabilities, redactor),
@@ -205,7 +205,7 @@ fn modern_server_info(result: Value<'_>, redactor: &Redactor) -> Option<ServerIn
 fn capability_names(capabilities: Option<Value<'_>>, redactor: &Redactor) -> Vec<String> {
     let offered = capabilities.into_iter().flat_map(Value::members).take(MAX_NAMES);
     let offered = offered.filter(|(_, value)| value.kind() != Kind::Null && value.boolean() != Some(false));
-    let mut names: Vec<String> = offered.map(|(key, _)| redactor.printable(&key.text().unwrap_or_default(), 60)).collect();
+    let mut names: Vec<String> = offered.map(|(key, _)| redactor.word(&key.text().unwrap_or_default(), 60)).collect();
     names.sort_unstable();
     names.dedup();
     names.truncate(64);
