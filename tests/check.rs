@@ -359,6 +359,16 @@ fn a_value_that_stands_in_the_protocol_changes_no_verdict() {
 }
 
 #[test]
+fn a_servers_options_are_the_same_for_all_that_launch_it() {
+    let output = Run::new().output(&["check", "--format", "json", "--interval", "5s", "--", PROGRAM, "sample-server", "sound"]);
+    assert_eq!(report(&output)["verdict"], "pass");
+    let path = std::env::temp_dir().join(format!("stdiowatch-options-{}", std::process::id()));
+    let output = Run::new().output(&["lock", "--interval", "5s", "--lock", path.to_str().unwrap(), "--", PROGRAM, "sample-server", "sound"]);
+    assert!(output.status.success(), "{output:?}");
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
 fn a_report_can_go_to_a_file() {
     let path = std::env::temp_dir().join(format!("stdiowatch-report-{}.json", std::process::id()));
     let output = Run::new().output(&["check", "--format", "json", "-o", path.to_str().unwrap(), "--", PROGRAM, "sample-server", "sound"]);

@@ -218,10 +218,6 @@ pub(super) struct ServeArgs {
     /// [default: that].
     #[arg(long, value_name = "FILE")]
     pub(super) web_config: Option<PathBuf>,
-    /// From one probe to the next while all is well; 1s at the least. With --config, for servers whose file does not say
-    /// [default: 60s, with --demo 10s].
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = quantity::interval)]
-    pub(super) interval: Option<Duration>,
     /// Where accepted schemas, histories and holds are kept over restarts [default: what the configuration says, or
     /// $XDG_STATE_HOME/stdiowatch/…, or ~/.local/state/stdiowatch/…].
     #[arg(long, value_name = "DIR")]
@@ -243,6 +239,10 @@ pub(super) struct ServerArgs {
     /// MCP clients do [default: sdk].
     #[arg(long, value_enum)]
     env_mode: Option<EnvModeArg>,
+    /// From one probe to the next while all is well, under `serve`; 1s at the least. With --config, for servers whose file does not
+    /// say [default: 60s, with --demo 10s]. `check` and `lock` probe once, and take it so that a server's options are the same.
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = quantity::interval)]
+    pub(super) interval: Option<Duration>,
     /// The server's working directory.
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,

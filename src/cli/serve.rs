@@ -132,10 +132,10 @@ fn chosen(args: &ServeArgs) -> anyhow::Result<Chosen> {
         if let Some(option) = args.server.of_a_command().or(lock) {
             bail!("--{option} is for a server that is given as a command, and --demo watches samples that have what they need");
         }
-        let servers = demo::servers(args.interval.unwrap_or(DEMO_INTERVAL))?;
+        let servers = demo::servers(args.server.interval.unwrap_or(DEMO_INTERVAL))?;
         return Ok(Chosen::of(servers));
     }
-    servers::chosen(&args.server, &[], args.interval)
+    servers::chosen(&args.server, &[], args.server.interval)
 }
 
 /// The servers to watch, and the files to follow, if any are to be followed.
@@ -167,7 +167,7 @@ fn source(args: &ServeArgs, chosen: &Chosen, follow: Option<Follow>, door: &Arc<
             Source { load: Arc::new(load), follow: None }
         });
     }
-    let (server, interval) = (args.server.clone(), args.interval);
+    let (server, interval) = (args.server.clone(), args.server.interval);
     let lasting = |chosen: &Chosen| (chosen.listen.clone(), chosen.state_dir.clone(), chosen.web_config.clone(), chosen.show_private);
     let begun_with = lasting(chosen);
     let load = move || {
