@@ -410,6 +410,84 @@ fn a_reply_that_came_while_we_stood_still_came_in_time() {
     assert_eq!((&report["verdict"], codes(&report)), (&"pass".into(), vec![]), "{report:#}");
 }
 
+/// Waits until then, without holding anybody up.
+fn until(then: Instant) {
+    poll(LONG, || (Instant::now() >= then).then_some(()));
+}
+
+/// Whether the process is stopped.
+fn is_stopped(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T')))
+}
+
+/// Stops all of `pids` from now on until `then`, and wakes them up in their order, each when the one before has long run on.
+fn stand_still(pids: &[u32], then: Instant) {
+    pids.iter().for_each(|pid| signal(*pid, "STOP"));
+    poll(LONG, || pids.iter().all(|pid| is_stopped(*pid)).then_some(())).expect("they are stopped");
+    until(then);
+    for pid in pids {
+        signal(*pid, "CONT");
+        until(Instant::now() + Duration::from_millis(300));
+    }
+}
+
+#[test]
+fn a_server_that_stood_still_with_us_has_the_time_that_was_left() {
+    // The sample answers after 3 s of its 4. They end while nobody runs: a little before we look again, or long before.
+    for over in [200, 3000] {
+        let run = Run::new();
+        let scratch = Scratch::new();
+        let file = scratch.path("pid");
+        let script = format!("echo $$ >'{file}.new'; mv '{file}.new' '{file}'; exec '{PROGRAM}' sample-server slow");
+        let args = ["check", "--format", "json", "--era", "legacy", "--startup-timeout", "4s", "--", "sh", "-c", &script];
+        let began = Instant::now();
+        let mut child = run.command(&args).spawn().unwrap();
+        let server: u32 = poll(LONG, || std::fs::read_to_string(&file).ok()).expect("it runs").trim().parse().unwrap();
+        until(began + Duration::from_millis(500));
+        stand_still(&[child.id(), server], Instant::now() + Duration::from_millis(3500 + over));
+        poll(LONG, || child.try_wait().unwrap()).expect("it ends");
+        let report = report(&child.wait_with_output().unwrap());
+        assert_eq!((&report["verdict"], codes(&report)), (&"pass".into(), vec![]), "{over}: {report:#}");
+        let took = report["timings"]["startup_ms"].as_f64().unwrap();
+        assert!(took < 4000.0, "its time is that without ours: {took}");
+    }
+}
+
+#[test]
+fn a_server_that_hangs_is_not_blamed_for_a_wait_in_which_we_stood_still() {
+    let run = Run::new();
+    let mut args = vec!["check", "--format", "json", "--era", "legacy"];
+    args.extend(SHORT);
+    args.extend(["--", PROGRAM, "sample-server", "mute"]);
+    let mut child = run.command(&args).spawn().unwrap();
+    run.waits_for_server();
+    stand_still(&[child.id()], Instant::now() + Duration::from_millis(1800));
+    poll(LONG, || child.try_wait().unwrap()).expect("it ends");
+    let report = report(&child.wait_with_output().unwrap());
+    assert_eq!(report["verdict"], "unknown", "{report:#}");
+    assert_eq!(codes(&report), ["probe.host_busy", "timeout.silent"], "{report:#}");
+}
+
+#[test]
+fn a_server_that_ended_while_we_stood_still_ended_by_itself() {
+    // It needs a second of its three to end. Either we alone stand still meanwhile, or it does too.
+    for together in [false, true] {
+        let run = Run::new();
+        let scratch = Scratch::new();
+        let file = scratch.path("pid");
+        let script = format!("'{PROGRAM}' sample-server sound; echo $$ >'{file}.new'; mv '{file}.new' '{file}'; sleep 1; :");
+        let args = ["check", "--format", "json", "--era", "legacy", "--eof-grace", "3s", "--term-grace", "2s", "--", "sh", "-c", &script];
+        let mut child = run.command(&args).spawn().unwrap();
+        let server: u32 = poll(LONG, || std::fs::read_to_string(&file).ok()).expect("its input has ended").trim().parse().unwrap();
+        let all = [child.id(), server];
+        stand_still(if together { &all } else { &all[..1] }, Instant::now() + Duration::from_secs(4));
+        poll(LONG, || child.try_wait().unwrap()).expect("it ends");
+        let report = report(&child.wait_with_output().unwrap());
+        let shown = (&report["verdict"], codes(&report), &report["shutdown"]["ended_by"]);
+        assert_eq!(shown, (&"pass".into(), vec![], &"eof".into()), "{together}: {report:#}");
+    }
+}
+
 #[test]
 fn a_killed_check_leaves_nothing() {
     for kind in ["mute", "ignore-sigterm", "helper"] {

@@ -46,7 +46,8 @@ pub enum Input<'b> {
     StdoutClosed,
     /// Nobody holds the other end of its stdin any more.
     StdinBroken,
-    /// We did not come to look for this long after we should have. What has come meanwhile has been handed in.
+    /// So much of what is waited for was not the server's time: we did not come to look, or did not read. What has come
+    /// meanwhile has been handed in.
     Overslept(Duration),
     /// It has more of something than it may.
     TookTooMuch(Excess),

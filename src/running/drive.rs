@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::room::{Places, ROOM};
+use super::stopwatch::{OVERSLEPT, Stopwatch};
 use crate::outside::process::{Child, Kin, LaunchSpec, Launcher, Resources, Signal};
 use crate::probe::{Effect, Excess, Input, Machine, Observation, Plan, Swept, Tape, Usage};
 use crate::words::At;
@@ -23,8 +24,6 @@ const STDOUT_CHUNK: usize = 64 << 10;
 const STDERR_CHUNK: usize = 8 << 10;
 /// A probe that takes longer than this is worth a look at whether the host was busy.
 const SLOW: Duration = Duration::from_secs(1);
-/// A wait that ends this much too late was not the server's: we, or the whole machine, stood still.
-const OVERSLEPT: Duration = Duration::from_secs(1);
 /// How often a server is looked at that may take only so much. What it can take between two looks it can
 /// have too much.
 const WATCH: Duration = Duration::from_millis(50);
@@ -47,7 +46,7 @@ pub async fn drive(
     kin: &mut Kin,
 ) -> Observation {
     let mut probe = Probe {
-        started: Instant::now(),
+        stopwatch: Stopwatch::start(),
         machine: Machine::new(Arc::clone(&plan), At::START),
         process: None,
         tape,
@@ -67,34 +66,34 @@ pub async fn drive(
         if probe.machine.is_done() {
             return probe.machine.into_observation();
         }
-        look(&probe.machine, probe.now());
-        let due = probe.machine.deadline().map(|at| probe.started + at.elapsed());
+        let now = probe.now();
+        look(&probe.machine, now);
         let has_room = probe.has_room();
+        let wake = probe.stopwatch.wake(probe.machine.deadline());
         let Some(process) = &mut probe.process else { continue };
         let look = process.watched.as_ref().map(Watched::due);
         let happened = tokio::select! {
             biased;
-            () = sleep_until(due.unwrap_or(probe.started)), if due.is_some() => Happened::Due,
+            () = sleep_until(wake) => Happened::Due,
             _ = stop.wait_for(|stop| *stop), if !stopping => Happened::Stop,
-            () = sleep_until(look.unwrap_or(probe.started)), if look.is_some() => Happened::Watch,
+            () = sleep_until(look.unwrap_or(wake)), if look.is_some() => Happened::Watch,
             () = probe.places.wait(), if !has_room => Happened::Nothing,
             happened = process.next(&mut stdout, &mut stderr, probe.machine.wants_stdout(), has_room) => happened,
         };
         let spoke = matches!(happened, Happened::Stdout(_) | Happened::Stderr(_));
         match happened {
             Happened::Due => {
-                let late = probe.machine.deadline().map(|due| probe.now() - due).unwrap_or_default();
+                if !probe.is_time_up() {
+                    continue;
+                }
                 // What has come by now has come in time, even if we were kept from reading it.
                 if has_room {
                     probe.drain(&mut stdout, &mut stderr);
-                }
-                let (overslept, kept_waiting) = (late > OVERSLEPT, probe.kept_waiting() > OVERSLEPT || !has_room);
-                if overslept && has_room {
                     probe.see_exit(&mut stdout, &mut stderr);
                 }
-                // Who overslept is told so even if nothing is due any more: what comes next has less of the whole left.
-                if overslept || kept_waiting && probe.machine.deadline().is_some_and(|due| due <= probe.now()) {
-                    probe.tell(Input::Overslept(late + probe.kept_waiting()));
+                let (lost, kept) = (probe.lost(), probe.kept_waiting());
+                if (lost > OVERSLEPT || kept > OVERSLEPT || !has_room) && probe.is_time_up() {
+                    probe.tell(Input::Overslept(lost + kept));
                 }
                 probe.time_is_up();
             }
@@ -126,6 +125,7 @@ pub async fn drive(
 
 /// What a process did, or what is due.
 enum Happened {
+    /// Something may be.
     Due,
     Stop,
     Watch,
@@ -138,7 +138,7 @@ enum Happened {
 }
 
 struct Probe<'t> {
-    started: Instant,
+    stopwatch: Stopwatch,
     machine: Machine,
     process: Option<Process>,
     tape: Option<&'t mut Tape>,
@@ -149,13 +149,15 @@ struct Probe<'t> {
     waited: Waited,
 }
 
-/// How long a server was not read because there was no room.
+/// How long a server was not read because there was no room, and what was lost.
 #[derive(Default)]
 struct Waited {
     /// In this probe, up to what is waited for now.
     before: Duration,
     /// Since then.
     now: Duration,
+    /// What had been lost before that.
+    lost: Duration,
     /// When that began to be waited for.
     since: Option<At>,
 }
@@ -168,6 +170,7 @@ impl Probe<'_> {
         let since = self.machine.pending().map(|pending| pending.since);
         if std::mem::replace(&mut self.waited.since, since) != since {
             self.waited.before += std::mem::take(&mut self.waited.now);
+            self.waited.lost = self.stopwatch.lost();
         }
         if is_leaving {
             self.places.give_back(held);
@@ -183,11 +186,23 @@ impl Probe<'_> {
 
     /// How much of the time that is up now the server was not read for: of that for its answer, or, where that of the whole
     /// probe is up, of all of it.
-    fn kept_waiting(&self) -> Duration {
+    fn kept_waiting(&mut self) -> Duration {
+        let at = self.now().elapsed();
         let (times, Waited { before, now, .. }) = (&self.plan.times, &self.waited);
         let now = *now + self.full.map_or(Duration::ZERO, |since| since.elapsed());
         let ends = times.total.saturating_sub(times.eof_grace + times.term_grace);
-        if self.now().elapsed() >= ends { *before + now } else { now }
+        if at >= ends { *before + now } else { now }
+    }
+
+    /// How much was lost of what is waited for now.
+    fn lost(&self) -> Duration {
+        self.stopwatch.lost() - self.waited.lost
+    }
+
+    /// Whether what is waited for has had its time.
+    fn is_time_up(&mut self) -> bool {
+        let now = self.now();
+        self.machine.deadline().is_some_and(|due| due <= now)
     }
 
     /// Tells the machine, and the tape.
@@ -225,8 +240,8 @@ impl Probe<'_> {
         }
     }
 
-    fn now(&self) -> At {
-        At::after(self.started.elapsed())
+    fn now(&mut self) -> At {
+        self.stopwatch.now()
     }
 
     async fn carry_out(&mut self, effect: Effect, launcher: &Launcher, spec: &LaunchSpec, kin: &mut Kin) {
@@ -238,15 +253,20 @@ impl Probe<'_> {
             self.with_process(Process::flush);
         }
         match effect {
-            Effect::Spawn => match launcher.launch(spec) {
-                Ok(child) => {
-                    // Before that: how long it takes to look is no part of the launch.
-                    self.tell(Input::Spawned);
-                    kin.launched(&child);
-                    self.process = Some(Process::new(child, spec.resources));
+            Effect::Spawn => {
+                let launched = launcher.launch(spec);
+                // A file that is slow to be read is nobody's standstill.
+                self.stopwatch.worked();
+                match launched {
+                    Ok(child) => {
+                        // Before that: how long it takes to look is no part of the launch.
+                        self.tell(Input::Spawned);
+                        kin.launched(&child);
+                        self.process = Some(Process::new(child, spec.resources));
+                    }
+                    Err(error) => self.tell(Input::SpawnFailed(error.masked(&self.plan.redactor))),
                 }
-                Err(error) => self.tell(Input::SpawnFailed(error.masked(&self.plan.redactor))),
-            },
+            }
             Effect::Write(bytes) => self.with_process(|process| process.write(bytes)),
             Effect::CloseStdin => {
                 self.watch();
@@ -266,8 +286,13 @@ impl Probe<'_> {
                         let at = At::after(now.elapsed().saturating_sub(call.ago));
                         self.tell(Input::BrowserCalled { at, origin: call.origin });
                     }
-                    let containers = process.child.clear_container(launcher, spec).await;
-                    let (swept, usage) = if ended { process.child.end().await } else { process.child.sweep(self.plan.times.term_grace).await };
+                    let grace = self.plan.times.term_grace;
+                    let sweep = async {
+                        let containers = process.child.clear_container(launcher, spec).await;
+                        let (swept, usage) = if ended { process.child.end().await } else { process.child.sweep(grace).await };
+                        (containers, swept, usage)
+                    };
+                    let (containers, swept, usage) = self.stopwatch.during(sweep).await;
                     let swept = Swept { containers, ..swept };
                     let usage = Usage { queued, ..usage };
                     self.tell(Input::Swept(swept, usage));
@@ -279,7 +304,7 @@ impl Probe<'_> {
     /// Tells of an exit, if there has been one.
     fn see_exit(&mut self, stdout: &mut [u8], stderr: &mut [u8]) {
         let Some(process) = self.process.as_mut().filter(|process| process.running) else { return };
-        if let Some(exit) = now_or_never(process.child.exited()) {
+        if let Some(exit) = process.child.seen_dead() {
             process.running = false;
             self.drain(stdout, stderr);
             self.tell(Input::Exited(exit));

@@ -14,6 +14,7 @@
 //! known_pages  what was listed before, not to be read again
 //! onlooker   somebody at a terminal
 //! drive      one probe: machine × process
+//! stopwatch  the time of one probe, which stands still when we do
 //! room       memory for what servers write, shared by all probes
 //! reload     reading the configuration again
 //! hub        the single writer of what is known
@@ -33,6 +34,7 @@ pub mod pace;
 pub mod reload;
 mod room;
 mod secrets;
+mod stopwatch;
 mod telling;
 #[cfg(test)]
 mod tests;

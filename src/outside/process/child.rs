@@ -142,6 +142,12 @@ impl Child {
         self.tree.leader().exited().await
     }
 
+    /// The end of the launched process, if that has come by now, whether or not the runtime has heard of it.
+    #[must_use]
+    pub fn seen_dead(&self) -> Option<Exit> {
+        self.tree.leader().seen_dead()
+    }
+
     /// The end of a process whose streams have just ended. Woken by these we run where it ran, and it
     /// is dead as soon as it has run on: to let it is cheaper than to have the runtime wait.
     fn dying(&self) -> Option<Exit> {

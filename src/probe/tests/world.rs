@@ -147,6 +147,8 @@ pub(crate) struct World<'l> {
     is_traced: bool,
     pub(crate) tape: Option<Tape>,
     pub(crate) cancel_at: Option<At>,
+    /// For how long we stood still while what began then was waited for.
+    stood_still: (Option<At>, Duration),
 }
 
 struct Process {
@@ -161,7 +163,19 @@ impl<'l> World<'l> {
     pub(crate) fn new(plan: Plan, launch: &'l mut dyn FnMut() -> Box<dyn Server>) -> World<'l> {
         let machine = Machine::new(Arc::new(plan), At::START);
         let (process, cut, trace) = (None, Cut::Whole, Vec::new());
-        World { machine, launch, process, now: At::START, sequence: 0, cut, trace, is_traced: true, tape: None, cancel_at: None }
+        World {
+            machine,
+            launch,
+            process,
+            now: At::START,
+            sequence: 0,
+            cut,
+            trace,
+            is_traced: true,
+            tape: None,
+            cancel_at: None,
+            stood_still: (None, Duration::ZERO),
+        }
     }
 
     /// For who makes many and looks at none.
@@ -237,6 +251,21 @@ impl<'l> World<'l> {
         }
         self.tell(Input::Overslept(late));
         self.time_is_up();
+    }
+
+    /// It is `now`, on a clock that stood still with us: so much has just been lost.
+    pub(crate) fn advance_after_standstill(&mut self, now: At, lost: Duration) {
+        let since = self.machine.pending().map(|pending| pending.since);
+        if self.stood_still.0 != since {
+            self.stood_still = (since, Duration::ZERO);
+        }
+        self.stood_still.1 += lost;
+        self.now = self.now.max(now);
+        let is_up = self.coming().is_none_or(|at| at > now) && self.machine.deadline().is_some_and(|due| due <= now);
+        if is_up && self.stood_still.1 > ms(1000) {
+            self.tell(Input::Overslept(self.stood_still.1));
+        }
+        self.advance();
     }
 
     /// Somebody stops the probe.

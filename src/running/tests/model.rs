@@ -158,7 +158,8 @@ impl Model {
             return;
         };
         self.held += u64::from(went.harmed);
-        let came_between = went.harmed || went.beside_peer || went.cancelled || went.overslept;
+        // That we stood still excuses who did not answer, and is nothing to who did.
+        let came_between = went.harmed || went.beside_peer || went.cancelled || went.overslept && went.mode.may_fail();
         let is_right = went.mode.may_be(verdict) || verdict == Verdict::Unknown && came_between || verdict == Verdict::Fail && went.mode.may_fail();
         // What came between is never blamed on the server; what it did itself before that may be.
         if !is_right {

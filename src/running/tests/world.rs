@@ -19,6 +19,8 @@ use crate::words::{At, ServerName};
 
 /// One probe in so many is recorded and replayed.
 const TAPED: u64 = 8;
+/// What is later than this was not merely put off.
+const STANDSTILL: Duration = Duration::from_millis(350);
 
 /// What a server is like for as long as one probe takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -150,8 +152,7 @@ impl Ground for Scripted {
     async fn observe(&self, course: Course<'_>, mut look: impl FnMut(&Machine, At), (): ()) -> (Observation, ()) {
         let Course { name, plan, mut stop, .. } = course;
         let mode = self.known.borrow().running[name].mode;
-        let began = Instant::now();
-        let now = || At::after(began.elapsed());
+        let (began, mut lost) = (Instant::now(), Duration::ZERO);
         let (mut launches, mut dice) = (0, self.dice.borrow_mut().split());
         let mut launch = || {
             launches += 1;
@@ -167,20 +168,26 @@ impl Ground for Scripted {
             if let Some(observation) = world.settle() {
                 break observation;
             }
-            look(world.machine(), now());
             let next = world.next();
-            tokio::select! {
+            look(world.machine(), At::after(began.elapsed() - lost));
+            let stopped = tokio::select! {
                 biased;
-                _ = stop.wait_for(|stop| *stop), if !stopping => {
-                    stopping = true;
-                    world.cancel(now());
-                }
-                () = sleep_until(began + next.elapsed()) => {
-                    if now() - next > Duration::from_secs(1) {
-                        self.known.borrow_mut().running.get_mut(name).expect("it runs").overslept = true;
-                    }
-                    world.advance_late(now());
-                }
+                _ = stop.wait_for(|stop| *stop), if !stopping => true,
+                () = sleep_until(began + lost + next.elapsed()) => false,
+            };
+            // As a probe's stopwatch has it: all stood still together, and nothing that is late is so by itself.
+            let late = (began.elapsed() - lost).saturating_sub(next.elapsed());
+            let stood_still = if late > STANDSTILL { late } else { Duration::ZERO };
+            lost += stood_still;
+            let now = At::after(began.elapsed() - lost);
+            if stood_still > Duration::ZERO {
+                self.known.borrow_mut().running.get_mut(name).expect("it runs").overslept = true;
+            }
+            if stopped {
+                stopping = true;
+                world.cancel(now);
+            } else {
+                world.advance_after_standstill(now, stood_still);
             }
         };
         let mut known = self.known.borrow_mut();
