@@ -520,3 +520,24 @@ fn who_finds_the_state_directory_in_use_takes_it_over_with_what_was_accepted() {
     new.metric_becomes("stdiowatch_state_kept", 1.0);
     assert_eq!(new.metric(drift), Some(1.0));
 }
+
+/// Nobody is to be told that things are kept which are not: after a restart they would be taken as they are then.
+#[test]
+fn a_state_directory_that_was_removed_is_made_anew_with_all_that_was_accepted() {
+    let mine = Mine::new();
+    let drift = "stdiowatch_schema_drift{server=\"mine\"}";
+    let dir = mine.scratch.path("state");
+    let mut serving = mine.serve(&["--state-dir", &dir, "--enable-actions"]);
+    serving.metric_becomes(drift, 0.0);
+    mine.is("1.1.0", &[ECHO]);
+    serving.metric_becomes(drift, 1.0);
+    // It is looked at before something is written.
+    fs::remove_dir_all(&dir).unwrap();
+    assert_eq!(serving.ask("POST", "/-/accept/mine").0, 200);
+    serving.metric_becomes("stdiowatch_state_write_failures_total", 1.0);
+    serving.metric_becomes("stdiowatch_state_kept", 1.0);
+    serving.signal("TERM");
+    serving.wait();
+    mine.is("1.2.0", &[ADD]);
+    mine.serve(&["--state-dir", &dir]).metric_becomes(drift, 1.0);
+}
