@@ -764,6 +764,7 @@ fn what_is_wrong_is_told_word_for_word() {
     let hash = bcrypt::hash("secret", 4).unwrap();
     door.dir.write("empty.pem", "");
     door.dir.write("other.key", &door.authority.server().1);
+    std::fs::write(door.dir.path("server.der"), der(&door.authority.pem)).unwrap();
     const KEYS: &str = "tls_server_config, http_server_config, basic_auth_users, auth_excluded_paths";
     for (web, wanted) in [
         ("", "1:1: there is nothing in it; write `basic_auth_users` or `tls_server_config`, or {} to let everybody in".to_owned()),
@@ -789,6 +790,10 @@ fn what_is_wrong_is_told_word_for_word() {
         ("tls_server_config: {}\n", "1:20: `tls_server_config` has no `cert_file`; write a path".to_owned()),
         ("tls_server_config: {cert_file: none.crt, key_file: server.key}\n", "1:32: none.crt: there is no such file".to_owned()),
         ("tls_server_config: {cert_file: empty.pem, key_file: server.key}\n", "1:32: empty.pem holds no certificate in PEM (-----BEGIN CERTIFICATE-----)".to_owned()),
+        (
+            "tls_server_config: {cert_file: server.der, key_file: server.key}\n",
+            "1:32: server.der: it is DER, and not PEM; openssl x509 -inform DER -in FILE -out NEW makes that of it".to_owned(),
+        ),
         ("tls_server_config: {cert_file: server.crt, key_file: ca.crt}\n", "1:54: ca.crt holds no private key in PEM (-----BEGIN PRIVATE KEY-----)".to_owned()),
         ("tls_server_config: {cert_file: server.crt, key_file: other.key}\n", "1:54: other.key is not the key of the certificate".to_owned()),
         ("tls_server_config: {cert_file: server.crt, key_file: server.key, cert: x}\n", "1:32: `tls_server_config.cert_file` and `tls_server_config.cert` say the same thing; leave one of them out".to_owned()),

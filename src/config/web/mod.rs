@@ -203,7 +203,7 @@ impl Lowering<'_> {
     fn file(&mut self, path: &str, at: Place) -> Option<Pem> {
         let path = std::path::absolute(self.path).unwrap_or_else(|_| self.path.to_owned()).parent().unwrap_or(Path::new("/")).join(path);
         let shown = shown(&path);
-        match file::text(&path, LARGEST) {
+        match file::pem(&path, LARGEST) {
             Ok(text) => {
                 self.files.push(path);
                 Some(Pem { text, at, shown })

@@ -6,20 +6,23 @@ mod asking;
 mod clients;
 mod der;
 mod names;
+mod pem;
 mod validity;
 
 use std::fmt;
 use std::sync::Arc;
 
 use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::CertifiedKey;
 use rustls::version::{TLS12, TLS13};
 use rustls::{CipherSuite, Error, InconsistentKeys, NamedGroup, RootCertStore, ServerConfig, SupportedProtocolVersion};
 
 pub use asking::{Trust, asking};
 pub use clients::{ClientAuth, Clients};
 pub use names::names;
+pub use pem::not_pem;
+use pem::{certificates, key};
 use validity::is_of_version_1;
 pub use validity::not_after;
 
@@ -93,6 +96,9 @@ pub enum Part {
 const VERSION_1: &str = "holds a certificate of X.509 version 1, which has no names that clients could check; sign it with extensions \
     (openssl x509 -req -extfile FILE, with subjectAltName=DNS:HOST in FILE)";
 
+/// *ring* signs with no others.
+const KEYS: &str = "holds a key of a kind that is not used here: take RSA of 2048 to 4096 bits, P-256 or P-384 by its name, or Ed25519";
+
 /// Ready to answer.
 #[derive(Clone)]
 pub struct Answering {
@@ -133,6 +139,8 @@ pub fn answering(settings: Settings) -> Result<Answering, (Part, String)> {
     };
     let chain = certificates(&settings.certificate).map_err(|why| (Part::Certificate, why))?;
     let key = key(&settings.key).map_err(|why| (Part::Key, why))?;
+    let ours = Arc::clone(&provider);
+    ours.key_provider.load_private_key(key.clone_key()).map_err(|_| (Part::Key, KEYS.to_owned()))?;
     let clients = clients(&settings, &provider).map_err(|why| (Part::ClientAuthority, why))?;
     let authorities = settings.client_authority.as_deref().and_then(|pem| certificates(pem).ok()).unwrap_or_default();
     let expiry = Expiry {
@@ -146,8 +154,11 @@ pub fn answering(settings: Settings) -> Result<Answering, (Part, String)> {
         None => builder.with_no_client_auth(),
         Some(clients) => builder.with_client_cert_verifier(Arc::clone(clients) as _),
     };
+    let fits_a_later_one = fits_a_later_one(&chain, &key, &ours);
     let mut config = builder.with_single_cert(chain, key).map_err(|error| {
-        if error == Error::InconsistentKeys(InconsistentKeys::KeyMismatch) {
+        if error == Error::InconsistentKeys(InconsistentKeys::KeyMismatch) && fits_a_later_one {
+            (Part::Certificate, "begins with a certificate that the key does not belong to: the server's own has to come first".to_owned())
+        } else if error == Error::InconsistentKeys(InconsistentKeys::KeyMismatch) {
             (Part::Key, "is not the key of the certificate".to_owned())
         } else if is_of_version_1 {
             (Part::Certificate, VERSION_1.to_owned())
@@ -160,6 +171,12 @@ pub fn answering(settings: Settings) -> Result<Answering, (Part, String)> {
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     config.ignore_client_order = settings.prefer_own_order;
     Ok(Answering { config: Arc::new(config), clients, expiry })
+}
+
+/// Whether a key is that of a certificate after the first.
+fn fits_a_later_one(chain: &[CertificateDer<'static>], key: &PrivateKeyDer<'static>, provider: &CryptoProvider) -> bool {
+    let later = chain.iter().skip(1);
+    later.into_iter().any(|certificate| CertifiedKey::from_der(vec![certificate.clone()], key.clone_key(), provider).is_ok())
 }
 
 /// What there is of ciphers, or what of it is wanted.
@@ -194,25 +211,6 @@ fn authority(pem: &str) -> Result<RootCertStore, String> {
         roots.add(certificate).map_err(|_| "holds something that is no certificate".to_owned())?;
     }
     Ok(roots)
-}
-
-/// All certificates of a PEM file; one at the least.
-fn certificates(pem: &str) -> Result<Vec<CertificateDer<'static>>, String> {
-    let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
-    match read {
-        Ok(certificates) if certificates.is_empty() => Err("holds no certificate in PEM (-----BEGIN CERTIFICATE-----)".to_owned()),
-        Ok(certificates) => Ok(certificates),
-        Err(_) => Err("is no PEM: a section of it is cut off or garbled".to_owned()),
-    }
-}
-
-fn key(pem: &str) -> Result<PrivateKeyDer<'static>, String> {
-    use rustls::pki_types::pem::Error as Pem;
-    PrivateKeyDer::from_pem_slice(pem.as_bytes()).map_err(|error| match (matches!(error, Pem::NoItemsFound), pem.contains("ENCRYPTED")) {
-        (true, true) => "is encrypted; a key here has no passphrase".to_owned(),
-        (true, false) => "holds no private key in PEM (-----BEGIN PRIVATE KEY-----)".to_owned(),
-        (false, _) => "is no PEM: a section of it is cut off or garbled".to_owned(),
-    })
 }
 
 #[cfg(test)]
