@@ -579,11 +579,51 @@ fn a_certificate_that_expires_is_told_of_before_it_has() {
     poll(LONG, || (told("the certificate of cert_file has expired") > 0).then_some(())).expect("it is told");
     let (status, said, warned) = check(&[]);
     assert_eq!((status, said), (Some(0), format!("{web}: ok\n")));
-    assert!(warned.starts_with(&format!("{web}: warning: the certificate of cert_file has expired (")), "{warned}");
+    assert!(warned.starts_with(&format!("{web}:2:14: warning: the certificate of cert_file has expired (")), "{warned}");
     assert_eq!(check(&["--strict"]), (Some(2), String::new(), warned));
     let later = certify(100);
     poll(LONG, || asker.shown(port).ok()).expect("it is valid again");
     assert_eq!(expiry("server"), Some(later as f64));
+}
+
+/// Who checks such a certificate is not served, though openssl makes it without a word.
+#[test]
+fn a_certificate_without_names_or_not_valid_yet_is_told_of() {
+    let door = Door::new();
+    let certify = |names: &[&str], day: Date| {
+        let mut params = CertificateParams::new(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).unwrap();
+        params.not_before = date_time_ymd(day.year().into(), day.month().unsigned_abs(), day.day().unsigned_abs());
+        let key = KeyPair::generate().unwrap();
+        door.dir.write("server.crt", &params.self_signed(&key).unwrap().pem());
+        door.dir.write("server.key", &key.serialize_pem());
+    };
+    let web = door.tls("", "");
+    let now = clock::now().unix_ms / 1000;
+    let [before, later] = [-2, 9].map(|days| TimeZone::UTC.to_datetime(Timestamp::from_second(now + days * 86_400).unwrap()).date());
+    let early = format!("the certificate of cert_file is not valid before {later}T00:00:00.000Z: who checks it is not served");
+    let nameless = "the certificate of cert_file has no host and no address in its subjectAltName: Prometheus and browsers refuse it";
+    let warning = |what: &str| format!("web.yml:2:14: warning: {what}");
+    for (names, day, wanted) in [
+        (&["localhost"][..], before, vec![]),
+        (&["127.0.0.1"], before, vec![]),
+        (&["localhost"], later, vec![warning(&early)]),
+        (&[], before, vec![warning(nameless)]),
+        (&[], later, vec![warning(&early), warning(nameless)]),
+    ] {
+        certify(names, day);
+        let (status, said) = checked(&door, &web);
+        let warned: Vec<_> = said.lines().filter(|line| line.contains("warning")).collect();
+        assert!(status == Some(0) && said.starts_with("web.yml: ok\n") && warned.len() == wanted.len(), "{said}");
+        assert!(warned.iter().zip(&wanted).all(|(line, wanted)| line.starts_with(wanted)), "{said}");
+    }
+    // The last one was both.
+    let (log, port) = (door.dir.path("log"), free_port());
+    let (listen, web) = (format!("127.0.0.1:{port}"), door.dir.path("web.yml"));
+    let args = ["serve", "--listen", &listen, "--web-config", &web, "--name", "mine", "--", PROGRAM, "sample-server", "sound"];
+    let child = door.run.command(&args).stdout(Stdio::null()).stderr(fs::File::create(&log).unwrap()).spawn().unwrap();
+    let _serving = Serving { child, port };
+    let is_told = || [early.as_str(), nameless].iter().all(|why| door.dir.read("log").contains(why));
+    assert!(poll(LONG, || is_told().then_some(())).is_some(), "{}", door.dir.read("log"));
 }
 
 #[test]

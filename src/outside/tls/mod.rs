@@ -21,10 +21,10 @@ use rustls::{CipherSuite, Error, InconsistentKeys, NamedGroup, RootCertStore, Se
 pub use asking::{Trust, asking};
 pub use clients::{ClientAuth, Clients};
 pub use names::names;
+use names::names_a_host;
 pub use pem::not_pem;
 use pem::{certificates, key};
-use validity::is_of_version_1;
-pub use validity::not_after;
+use validity::{is_of_version_1, validity};
 
 /// Curves by Go's names.
 pub const CURVES: [(&str, NamedGroup); 3] =
@@ -110,11 +110,15 @@ pub struct Answering {
     pub expiry: Expiry,
 }
 
-/// Until when certificates are valid, in seconds since the Unix epoch.
+/// From when and until when certificates are valid, in seconds since the Unix epoch; and whether ours is of use then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expiry {
     /// Our own; without those between it and its authority.
     pub server: Option<i64>,
+    /// From when our own is valid.
+    pub server_from: Option<i64>,
+    /// Our own was made out to no host and no address: who checks that refuses it.
+    pub nameless: bool,
     /// The last of those whose certificates are taken from clients: one that takes over from another stands beside it.
     pub client_authority: Option<i64>,
 }
@@ -143,9 +147,12 @@ pub fn answering(settings: Settings) -> Result<Answering, (Part, String)> {
     ours.key_provider.load_private_key(key.clone_key()).map_err(|_| (Part::Key, KEYS.to_owned()))?;
     let clients = clients(&settings, &provider).map_err(|why| (Part::ClientAuthority, why))?;
     let authorities = settings.client_authority.as_deref().and_then(|pem| certificates(pem).ok()).unwrap_or_default();
+    let (server_from, server) = chain.first().and_then(|certificate| validity(certificate)).unzip();
     let expiry = Expiry {
-        server: chain.first().and_then(|certificate| not_after(certificate)),
-        client_authority: authorities.iter().filter_map(|certificate| not_after(certificate)).max(),
+        server,
+        server_from,
+        nameless: chain.first().is_some_and(|certificate| !names_a_host(certificate)),
+        client_authority: authorities.iter().filter_map(|certificate| validity(certificate)).map(|(_, last)| last).max(),
     };
     let is_of_version_1 = chain.first().is_some_and(|certificate| is_of_version_1(certificate));
     let builder = ServerConfig::builder_with_provider(provider).with_protocol_versions(versions);
