@@ -978,6 +978,38 @@ fn a_health_check_gets_through() {
     }
 }
 
+/// As plain `openssl req -x509` makes it: its own authority, and used as the server's certificate.
+#[test]
+fn a_health_check_takes_a_certificate_that_is_its_own_authority() {
+    let door = Door::new();
+    let serve = |names: &[&str], days: [i64; 2]| {
+        let mut params = CertificateParams::new(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).unwrap();
+        params.is_ca = IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        let day = |days| TimeZone::UTC.to_datetime(Timestamp::from_second(clock::now().unix_ms / 1000 + days * 86_400).unwrap()).date();
+        let ymd = |day: Date| date_time_ymd(day.year().into(), day.month().unsigned_abs(), day.day().unsigned_abs());
+        [params.not_before, params.not_after] = days.map(|days| ymd(day(days)));
+        let key = KeyPair::generate().unwrap();
+        door.dir.write("server.crt", &params.self_signed(&key).unwrap().pem());
+        door.dir.write("server.key", &key.serialize_pem());
+        door.serve(&door.tls("", ""), &[])
+    };
+    let checked = |serving: &Serving, ca: &str| {
+        let url = format!("https://localhost:{}/livez", serving.port);
+        let output = door.run.output(&["healthcheck", &url, "--ca", &door.dir.path(ca)]);
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let serving = serve(&["localhost"], [-2, 9]);
+    assert_eq!(checked(&serving, "server.crt"), (Some(0), String::new()));
+    let (status, said) = checked(&serving, "ca.crt");
+    assert_eq!(status, Some(1), "nobody vouches for it: {said}");
+    for (names, days, wanted) in
+        [("elsewhere.example", [-2, 9], "not valid for name"), ("localhost", [-9, -2], "expired"), ("localhost", [2, 9], "not valid yet")]
+    {
+        let (status, said) = checked(&serve(&[names], days), "server.crt");
+        assert!(status == Some(1) && said.contains(wanted), "{said}");
+    }
+}
+
 /// The examples of docs/security.md are used as they stand there.
 #[test]
 fn the_examples_of_the_documentation_hold() {
