@@ -191,6 +191,15 @@ fn a_lock_file_that_is_not_there_or_of_others_or_damaged_launches_nothing() {
     assert!(check(&["--lock", "mcp.lock.json"]).contains("mcp.lock.json:5:17: the items have the digest"));
     let refused = mine.output("lock", &[]);
     assert_eq!(refused.status.code(), Some(2), "what cannot be read is not overwritten: {}", out(&refused));
+    // What is said helps: the command that refused it is not all of it.
+    for damaged in ["", "<<<<<<< HEAD\n{}\n", "{\"format\":1,\"servers\":[]}"] {
+        mine.scratch.write("mcp.lock.json", damaged);
+        let refused = mine.output("lock", &[]);
+        let wanted = "remove the file (or take an older one), then write it by `stdiowatch lock`";
+        assert!(refused.status.code() == Some(2) && out(&refused).contains(wanted), "{}", out(&refused));
+        std::fs::remove_file(mine.scratch.0.join("mcp.lock.json")).unwrap();
+        assert_eq!(mine.output("lock", &[]).status.code(), Some(0));
+    }
 }
 
 #[test]
