@@ -811,6 +811,7 @@ fn what_is_wrong_is_told_word_for_word() {
         ("# nothing yet\n", "1:1: there is nothing in it; write `basic_auth_users` or `tls_server_config`, or {} to let everybody in".to_owned()),
         ("tls: {}\n", format!("1:1: unknown key \"tls\" in a web configuration; the keys there are {KEYS}")),
         ("basic_auth_user: {}\n", "1:1: unknown key \"basic_auth_user\" in a web configuration; did you mean `basic_auth_users`?".to_owned()),
+        ("tls_config: {cert_file: server.crt}\n", "1:1: unknown key \"tls_config\" in a web configuration; here it is `tls_server_config`".to_owned()),
         (
             "rate_limit: {interval: 1s, burst: 20}\n",
             "1:1: unknown key \"rate_limit\" in a web configuration; requests are not counted here: connections are bounded, answers come from memory, and passwords are checked one at a time".to_owned(),
