@@ -233,7 +233,7 @@ fn a_secret_is_never_locked() {
     mine.is("1.0.0", &[&ECHO.replace("back", "to hunter2-hunter2")]);
     let refused = mine.output("lock", &["--env", "TOKEN=hunter2-hunter2"]);
     assert_eq!(refused.status.code(), Some(1));
-    assert!(out(&refused).contains("echo holds the value of a configured variable"), "{}", out(&refused));
+    assert!(out(&refused).contains("echo holds the value of the variable TOKEN, which has no place in a file"), "{}", out(&refused));
     // Neither does a report tell it, nor a lock file of a server that does not.
     let told = out(&mine.output("check", &["--format", "json", "--env", "TOKEN=hunter2-hunter2"]));
     assert!(told.contains("to [redacted]") && !told.contains("hunter2"), "{told}");
