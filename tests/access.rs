@@ -579,11 +579,51 @@ fn a_certificate_that_expires_is_told_of_before_it_has() {
     poll(LONG, || (told("the certificate of cert_file has expired") > 0).then_some(())).expect("it is told");
     let (status, said, warned) = check(&[]);
     assert_eq!((status, said), (Some(0), format!("{web}: ok\n")));
-    assert!(warned.starts_with(&format!("{web}: warning: the certificate of cert_file has expired (")), "{warned}");
+    assert!(warned.starts_with(&format!("{web}:2:14: warning: the certificate of cert_file has expired (")), "{warned}");
     assert_eq!(check(&["--strict"]), (Some(2), String::new(), warned));
     let later = certify(100);
     poll(LONG, || asker.shown(port).ok()).expect("it is valid again");
     assert_eq!(expiry("server"), Some(later as f64));
+}
+
+/// Who checks such a certificate is not served, though openssl makes it without a word.
+#[test]
+fn a_certificate_without_names_or_not_valid_yet_is_told_of() {
+    let door = Door::new();
+    let certify = |names: &[&str], day: Date| {
+        let mut params = CertificateParams::new(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).unwrap();
+        params.not_before = date_time_ymd(day.year().into(), day.month().unsigned_abs(), day.day().unsigned_abs());
+        let key = KeyPair::generate().unwrap();
+        door.dir.write("server.crt", &params.self_signed(&key).unwrap().pem());
+        door.dir.write("server.key", &key.serialize_pem());
+    };
+    let web = door.tls("", "");
+    let now = clock::now().unix_ms / 1000;
+    let [before, later] = [-2, 9].map(|days| TimeZone::UTC.to_datetime(Timestamp::from_second(now + days * 86_400).unwrap()).date());
+    let early = format!("the certificate of cert_file is not valid before {later}T00:00:00.000Z: who checks it is not served");
+    let nameless = "the certificate of cert_file has no host and no address in its subjectAltName: Prometheus and browsers refuse it";
+    let warning = |what: &str| format!("web.yml:2:14: warning: {what}");
+    for (names, day, wanted) in [
+        (&["localhost"][..], before, vec![]),
+        (&["127.0.0.1"], before, vec![]),
+        (&["localhost"], later, vec![warning(&early)]),
+        (&[], before, vec![warning(nameless)]),
+        (&[], later, vec![warning(&early), warning(nameless)]),
+    ] {
+        certify(names, day);
+        let (status, said) = checked(&door, &web);
+        let warned: Vec<_> = said.lines().filter(|line| line.contains("warning")).collect();
+        assert!(status == Some(0) && said.starts_with("web.yml: ok\n") && warned.len() == wanted.len(), "{said}");
+        assert!(warned.iter().zip(&wanted).all(|(line, wanted)| line.starts_with(wanted)), "{said}");
+    }
+    // The last one was both.
+    let (log, port) = (door.dir.path("log"), free_port());
+    let (listen, web) = (format!("127.0.0.1:{port}"), door.dir.path("web.yml"));
+    let args = ["serve", "--listen", &listen, "--web-config", &web, "--name", "mine", "--", PROGRAM, "sample-server", "sound"];
+    let child = door.run.command(&args).stdout(Stdio::null()).stderr(fs::File::create(&log).unwrap()).spawn().unwrap();
+    let _serving = Serving { child, port };
+    let is_told = || [early.as_str(), nameless].iter().all(|why| door.dir.read("log").contains(why));
+    assert!(poll(LONG, || is_told().then_some(())).is_some(), "{}", door.dir.read("log"));
 }
 
 #[test]
@@ -764,12 +804,14 @@ fn what_is_wrong_is_told_word_for_word() {
     let hash = bcrypt::hash("secret", 4).unwrap();
     door.dir.write("empty.pem", "");
     door.dir.write("other.key", &door.authority.server().1);
+    std::fs::write(door.dir.path("server.der"), der(&door.authority.pem)).unwrap();
     const KEYS: &str = "tls_server_config, http_server_config, basic_auth_users, auth_excluded_paths";
     for (web, wanted) in [
         ("", "1:1: there is nothing in it; write `basic_auth_users` or `tls_server_config`, or {} to let everybody in".to_owned()),
         ("# nothing yet\n", "1:1: there is nothing in it; write `basic_auth_users` or `tls_server_config`, or {} to let everybody in".to_owned()),
         ("tls: {}\n", format!("1:1: unknown key \"tls\" in a web configuration; the keys there are {KEYS}")),
         ("basic_auth_user: {}\n", "1:1: unknown key \"basic_auth_user\" in a web configuration; did you mean `basic_auth_users`?".to_owned()),
+        ("tls_config: {cert_file: server.crt}\n", "1:1: unknown key \"tls_config\" in a web configuration; here it is `tls_server_config`".to_owned()),
         (
             "rate_limit: {interval: 1s, burst: 20}\n",
             "1:1: unknown key \"rate_limit\" in a web configuration; requests are not counted here: connections are bounded, answers come from memory, and passwords are checked one at a time".to_owned(),
@@ -789,6 +831,10 @@ fn what_is_wrong_is_told_word_for_word() {
         ("tls_server_config: {}\n", "1:20: `tls_server_config` has no `cert_file`; write a path".to_owned()),
         ("tls_server_config: {cert_file: none.crt, key_file: server.key}\n", "1:32: none.crt: there is no such file".to_owned()),
         ("tls_server_config: {cert_file: empty.pem, key_file: server.key}\n", "1:32: empty.pem holds no certificate in PEM (-----BEGIN CERTIFICATE-----)".to_owned()),
+        (
+            "tls_server_config: {cert_file: server.der, key_file: server.key}\n",
+            "1:32: server.der: it is DER, and not PEM; openssl x509 -inform DER -in FILE -out NEW makes that of it".to_owned(),
+        ),
         ("tls_server_config: {cert_file: server.crt, key_file: ca.crt}\n", "1:54: ca.crt holds no private key in PEM (-----BEGIN PRIVATE KEY-----)".to_owned()),
         ("tls_server_config: {cert_file: server.crt, key_file: other.key}\n", "1:54: other.key is not the key of the certificate".to_owned()),
         ("tls_server_config: {cert_file: server.crt, key_file: server.key, cert: x}\n", "1:32: `tls_server_config.cert_file` and `tls_server_config.cert` say the same thing; leave one of them out".to_owned()),
@@ -930,6 +976,38 @@ fn a_health_check_gets_through() {
         let (status, said) = check(&args, None);
         assert!(status == Some(1) && said.contains(&wanted), "{args:?}: {said}");
         assert!(!said.contains("secret"), "{said}");
+    }
+}
+
+/// As plain `openssl req -x509` makes it: its own authority, and used as the server's certificate.
+#[test]
+fn a_health_check_takes_a_certificate_that_is_its_own_authority() {
+    let door = Door::new();
+    let serve = |names: &[&str], days: [i64; 2]| {
+        let mut params = CertificateParams::new(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).unwrap();
+        params.is_ca = IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        let day = |days| TimeZone::UTC.to_datetime(Timestamp::from_second(clock::now().unix_ms / 1000 + days * 86_400).unwrap()).date();
+        let ymd = |day: Date| date_time_ymd(day.year().into(), day.month().unsigned_abs(), day.day().unsigned_abs());
+        [params.not_before, params.not_after] = days.map(|days| ymd(day(days)));
+        let key = KeyPair::generate().unwrap();
+        door.dir.write("server.crt", &params.self_signed(&key).unwrap().pem());
+        door.dir.write("server.key", &key.serialize_pem());
+        door.serve(&door.tls("", ""), &[])
+    };
+    let checked = |serving: &Serving, ca: &str| {
+        let url = format!("https://localhost:{}/livez", serving.port);
+        let output = door.run.output(&["healthcheck", &url, "--ca", &door.dir.path(ca)]);
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let serving = serve(&["localhost"], [-2, 9]);
+    assert_eq!(checked(&serving, "server.crt"), (Some(0), String::new()));
+    let (status, said) = checked(&serving, "ca.crt");
+    assert_eq!(status, Some(1), "nobody vouches for it: {said}");
+    for (names, days, wanted) in
+        [("elsewhere.example", [-2, 9], "not valid for name"), ("localhost", [-9, -2], "expired"), ("localhost", [2, 9], "not valid yet")]
+    {
+        let (status, said) = checked(&serve(&[names], days), "server.crt");
+        assert!(status == Some(1) && said.contains(wanted), "{said}");
     }
 }
 

@@ -506,4 +506,7 @@ fn every_finding_can_be_explained() {
     assert!(list.lines().count() > 50);
     let page = String::from_utf8(Run::new().output(&["explain", "stdout.noise"]).stdout).unwrap();
     assert!(page.contains("What it means") && page.contains("What to do"), "{page}");
+    // What JUnit's reports call an entry that is wrong.
+    let broken = Run::new().output(&["explain", "config.broken"]);
+    assert!(broken.status.success() && String::from_utf8(broken.stdout).unwrap().contains("no client can use it"));
 }

@@ -191,6 +191,15 @@ fn a_lock_file_that_is_not_there_or_of_others_or_damaged_launches_nothing() {
     assert!(check(&["--lock", "mcp.lock.json"]).contains("mcp.lock.json:5:17: the items have the digest"));
     let refused = mine.output("lock", &[]);
     assert_eq!(refused.status.code(), Some(2), "what cannot be read is not overwritten: {}", out(&refused));
+    // What is said helps: the command that refused it is not all of it.
+    for damaged in ["", "<<<<<<< HEAD\n{}\n", "{\"format\":1,\"servers\":[]}"] {
+        mine.scratch.write("mcp.lock.json", damaged);
+        let refused = mine.output("lock", &[]);
+        let wanted = "remove the file (or take an older one), then write it by `stdiowatch lock`";
+        assert!(refused.status.code() == Some(2) && out(&refused).contains(wanted), "{}", out(&refused));
+        std::fs::remove_file(mine.scratch.0.join("mcp.lock.json")).unwrap();
+        assert_eq!(mine.output("lock", &[]).status.code(), Some(0));
+    }
 }
 
 #[test]
@@ -224,7 +233,7 @@ fn a_secret_is_never_locked() {
     mine.is("1.0.0", &[&ECHO.replace("back", "to hunter2-hunter2")]);
     let refused = mine.output("lock", &["--env", "TOKEN=hunter2-hunter2"]);
     assert_eq!(refused.status.code(), Some(1));
-    assert!(out(&refused).contains("echo holds the value of a configured variable"), "{}", out(&refused));
+    assert!(out(&refused).contains("echo holds the value of the variable TOKEN, which has no place in a file"), "{}", out(&refused));
     // Neither does a report tell it, nor a lock file of a server that does not.
     let told = out(&mine.output("check", &["--format", "json", "--env", "TOKEN=hunter2-hunter2"]));
     assert!(told.contains("to [redacted]") && !told.contains("hunter2"), "{told}");
@@ -519,4 +528,25 @@ fn who_finds_the_state_directory_in_use_takes_it_over_with_what_was_accepted() {
     old.wait();
     new.metric_becomes("stdiowatch_state_kept", 1.0);
     assert_eq!(new.metric(drift), Some(1.0));
+}
+
+/// Nobody is to be told that things are kept which are not: after a restart they would be taken as they are then.
+#[test]
+fn a_state_directory_that_was_removed_is_made_anew_with_all_that_was_accepted() {
+    let mine = Mine::new();
+    let drift = "stdiowatch_schema_drift{server=\"mine\"}";
+    let dir = mine.scratch.path("state");
+    let mut serving = mine.serve(&["--state-dir", &dir, "--enable-actions"]);
+    serving.metric_becomes(drift, 0.0);
+    mine.is("1.1.0", &[ECHO]);
+    serving.metric_becomes(drift, 1.0);
+    // It is looked at before something is written.
+    fs::remove_dir_all(&dir).unwrap();
+    assert_eq!(serving.ask("POST", "/-/accept/mine").0, 200);
+    serving.metric_becomes("stdiowatch_state_write_failures_total", 1.0);
+    serving.metric_becomes("stdiowatch_state_kept", 1.0);
+    serving.signal("TERM");
+    serving.wait();
+    mine.is("1.2.0", &[ADD]);
+    mine.serve(&["--state-dir", &dir]).metric_becomes(drift, 1.0);
 }

@@ -14,6 +14,8 @@ use tracing::{error, info, warn};
 
 use super::expiry;
 use super::servers::Wrong;
+use crate::config::FileProblem;
+use crate::config::tree::Problem;
 use crate::config::web::{self, Web};
 use crate::outside::clock;
 use crate::running::reload::seen;
@@ -236,7 +238,9 @@ fn lowered(web: Web) -> anyhow::Result<Access> {
 /// # Errors
 ///
 /// Everything that is wrong with it.
-pub(super) fn check(file: &Path) -> Result<Vec<String>, Wrong> {
+pub(super) fn check(file: &Path) -> Result<Vec<FileProblem>, Wrong> {
     let web = web::load(file).map_err(Wrong)?;
-    Ok(web.tls.map(|tls| expiry::expired(tls.expiry, clock::now())).unwrap_or_default())
+    let useless = web.tls.as_ref().map(|tls| expiry::useless(tls.expiry, clock::now())).unwrap_or_default();
+    let placed = |(part, message)| FileProblem { file: file.to_owned(), problem: Problem { at: web.place_of(part), message } };
+    Ok(useless.into_iter().map(placed).collect())
 }

@@ -24,7 +24,7 @@ pub(super) enum ConfigCommand {
         /// A web configuration, to be checked as well.
         #[arg(long, value_name = "FILE")]
         web_config: Option<PathBuf>,
-        /// Exit with 2 on warnings too: no server at all, a certificate that has expired, and what may be there where the
+        /// Exit with 2 on warnings too: no server at all, a certificate of no use, and what may be there where the
         /// servers are to run: a command that is not found, a user, a directory or a lock file that is missing.
         #[arg(long)]
         strict: bool,
@@ -52,6 +52,12 @@ struct Said {
     wrong: String,
 }
 
+impl Said {
+    fn warn(&mut self, FileProblem { file, problem }: &FileProblem) {
+        let _ = writeln!(self.warned, "{}:{}: warning: {}", shown(file), problem.at, problem.message);
+    }
+}
+
 pub(super) fn run(command: ConfigCommand) -> ExitCode {
     match command {
         ConfigCommand::Check { files, web_config, strict } => {
@@ -61,7 +67,7 @@ pub(super) fn run(command: ConfigCommand) -> ExitCode {
                     match access::check(file) {
                         Ok(warnings) => {
                             said.files.push((file.clone(), None));
-                            said.warned.extend(warnings.iter().map(|warning| format!("{}: warning: {warning}\n", shown(file))));
+                            warnings.iter().for_each(|warning| said.warn(warning));
                         }
                         Err(problems) => said.wrong.push_str(&format!("{problems}\n")),
                     }
@@ -120,9 +126,7 @@ fn checked(files: &[PathBuf], configuration: &Configuration) -> Said {
         let files: Vec<String> = files.iter().map(|file| shown(file)).collect();
         let _ = writeln!(said.warned, "{}: warning: there is no server to watch, and `serve` and `check` refuse to start", files.join(", "));
     }
-    for FileProblem { file, problem } in configuration.slips.iter().chain(&found.warnings) {
-        let _ = writeln!(said.warned, "{}:{}: warning: {}", shown(file), problem.at, problem.message);
-    }
+    configuration.slips.iter().chain(&found.warnings).for_each(|warning| said.warn(warning));
     said.wrong.extend(found.mistakes.iter().map(|mistake| format!("{mistake}\n")));
     said
 }

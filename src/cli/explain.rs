@@ -8,9 +8,16 @@ use super::complain;
 use crate::config::known_code;
 use crate::judge::{CHECKS, Check, check};
 
+/// What reports call an entry of a client's file of which nothing could be launched: no finding, since nothing was looked at.
+const BROKEN: &str = "config.broken\n\n\
+    What it means: an entry of an MCP client's file is wrong, so that no client can use it; nothing was launched. It is no finding \
+    about a server, and `--severity` does not change it: `check` exits with 1.\n\n\
+    What to do: mend the entry, at the file, line and column that stand beside it; `stdiowatch config check FILE` says the same.\n";
+
 pub(super) fn run(code: Option<&str>) -> ExitCode {
     let text = match code {
         None => list(""),
+        Some("config.broken" | "config" | "config." | "config.*") => BROKEN.to_owned(),
         Some(code) => match (check(code), list(code.trim_end_matches(['.', '*']))) {
             (Some(check), _) => explain(check),
             (None, family) if !family.is_empty() => family,

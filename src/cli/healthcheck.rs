@@ -14,6 +14,7 @@ use rustls::{ClientConnection, StreamOwned};
 
 use super::args::HealthcheckArgs;
 use crate::config::file;
+use crate::config::tree::Problem;
 use crate::outside::tls::{Trust, asking};
 
 /// How long each step may take.
@@ -104,7 +105,7 @@ fn ask(args: &HealthcheckArgs) -> anyhow::Result<u16> {
 }
 
 fn tls(args: &HealthcheckArgs, address: &Address<'_>) -> anyhow::Result<ClientConnection> {
-    let pem = args.ca.as_deref().map(read).transpose()?;
+    let pem = args.ca.as_deref().map(|path| read(path, file::pem)).transpose()?;
     let trust = match &pem {
         Some(pem) => Trust::Authority(pem),
         None if args.insecure && address.is_loopback() => Trust::Anybody,
@@ -119,7 +120,7 @@ fn tls(args: &HealthcheckArgs, address: &Address<'_>) -> anyhow::Result<ClientCo
 /// `USER:PASSWORD`, if there is one.
 fn credentials(file: Option<&Path>) -> anyhow::Result<Option<String>> {
     let (text, from) = match file {
-        Some(file) => (read(file)?, file.display().to_string()),
+        Some(file) => (read(file, file::text)?, file.display().to_string()),
         None => match std::env::var(CREDENTIALS) {
             Ok(text) => (text, CREDENTIALS.to_owned()),
             Err(_) => return Ok(None),
@@ -132,8 +133,8 @@ fn credentials(file: Option<&Path>) -> anyhow::Result<Option<String>> {
     Ok(Some(line.to_owned()))
 }
 
-fn read(path: &Path) -> anyhow::Result<String> {
-    file::text(path, LARGEST).map_err(|problem| anyhow!("{}: {}", path.display(), problem.message))
+fn read(path: &Path, read: fn(&Path, u64) -> Result<String, Problem>) -> anyhow::Result<String> {
+    read(path, LARGEST).map_err(|problem| anyhow!("{}: {}", path.display(), problem.message))
 }
 
 fn status(mut stream: impl Read + Write, address: &Address<'_>, credentials: Option<&str>) -> anyhow::Result<u16> {

@@ -105,7 +105,8 @@ fn lockable(server: &Watched, outcome: Outcome) -> Result<Listing, (String, u8)>
         return Err((printable(why, 600), 2));
     }
     if let Some(item) = listing.secret_in(&server.redactor()) {
-        return Err((format!("{} holds the value of a configured variable, which has no place in a file", printable(&item, 200)), 2));
+        let whose = server.holders(|redactor| listing.secret_in(redactor).is_some()).join(" and of ");
+        return Err((format!("{} holds the value of {}, which has no place in a file", printable(&item, 200), printable(&whose, 300)), 2));
     }
     Ok(listing)
 }

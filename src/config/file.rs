@@ -5,6 +5,7 @@ use std::io::{ErrorKind, Read as _};
 use std::path::Path;
 
 use super::tree::{Place, Problem};
+use crate::outside::tls::not_pem;
 use crate::outside::vault::open_file;
 
 /// The largest configuration file, in bytes.
@@ -23,6 +24,19 @@ pub const NOWHERE: Place = Place { line: 0, column: 0 };
 /// What is wrong and where: it cannot be read, has more than `most` bytes, is not UTF-8.
 pub fn text(path: &Path, most: u64) -> Result<String, Problem> {
     decoded(bytes(path, most).map_err(|message| Problem { at: NOWHERE, message })?)
+}
+
+/// The same of a file with certificates or a key in PEM: of what is DER or PKCS#12 it is said what makes PEM of it.
+///
+/// # Errors
+///
+/// The same.
+pub fn pem(path: &Path, most: u64) -> Result<String, Problem> {
+    let bytes = bytes(path, most).map_err(|message| Problem { at: NOWHERE, message })?;
+    match not_pem(&bytes).filter(|_| str::from_utf8(&bytes).is_err()) {
+        Some(told) => Err(Problem { at: NOWHERE, message: told.to_owned() }),
+        None => decoded(bytes),
+    }
 }
 
 /// Reads a file of at most `most` bytes.

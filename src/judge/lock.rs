@@ -108,7 +108,7 @@ impl LockFile {
             let name = ServerName::new(&name).map_err(|error| reader.wrong(key, error.to_string()))?;
             let listing = reader.listing(value)?;
             if lock.servers.insert(name, listing).is_some() {
-                return Err(reader.wrong(key, "this server is here twice; write the file anew with `stdiowatch lock`"));
+                return Err(reader.wrong(key, format!("this server is here twice; {ANEW}")));
             }
         }
         Ok(lock)
@@ -204,10 +204,13 @@ fn keyed(kind: ListKind, form: &[u8]) -> (String, &str) {
     (key.filter(|k| k.starts_with('"')).unwrap_or_else(|| "\"\"".to_owned()), std::str::from_utf8(form).unwrap_or("null"))
 }
 
+/// What helps where a file cannot be read: `stdiowatch lock` keeps what it holds of other servers, so it has to read it too.
+const ANEW: &str = "remove the file (or take an older one), then write it by `stdiowatch lock`";
+
 fn no_json(text: &[u8], error: JsonError) -> LockError {
     let (at, message) = match error {
-        JsonError::Incomplete => (text.len(), "the file ends too early; write it anew with `stdiowatch lock`".to_owned()),
-        JsonError::Invalid(at) => (at, "this is no JSON; after a merge conflict, write the file anew with `stdiowatch lock`".to_owned()),
+        JsonError::Incomplete => (text.len(), format!("the file ends too early; {ANEW}")),
+        JsonError::Invalid(at) => (at, format!("this is no JSON; after a merge conflict, {ANEW}")),
         JsonError::TooMany => (0, error.to_string()),
     };
     let (line, column) = place(text, at);
@@ -236,7 +239,7 @@ impl Reader<'_> {
 
     fn object<'d>(&self, of: Value<'d>, key: &str) -> Result<Value<'d>, LockError> {
         let value = of.get(key).filter(|value| value.kind() == Kind::Object);
-        value.ok_or_else(|| self.wrong(of, format!("\"{key}\" is missing, or no object; write the file anew with `stdiowatch lock`")))
+        value.ok_or_else(|| self.wrong(of, format!("\"{key}\" is missing, or no object; {ANEW}")))
     }
 
     fn text(&self, of: Value<'_>, key: &str) -> Result<String, LockError> {
@@ -297,10 +300,7 @@ impl Reader<'_> {
         let listing = Listing::from_items(conditions, lists, items.iter().map(|(kind, item)| (*kind, item)));
         let named = self.text(entry, "sha256")?;
         if listing.digest.to_string() != named {
-            let message = format!(
-                "the items have the digest {}, and not this one: they were changed by hand or by a merge; write the file anew with `stdiowatch lock`",
-                listing.digest
-            );
+            let message = format!("the items have the digest {}, and not this one: they were changed by hand or by a merge; {ANEW}", listing.digest);
             return Err(self.wrong(entry.get("sha256").unwrap_or(entry), message));
         }
         if let Some(why) = &listing.unfit {

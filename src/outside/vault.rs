@@ -8,7 +8,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
@@ -32,8 +32,8 @@ const IN_USE: &str = "in-use";
 #[derive(Debug)]
 pub struct Vault {
     dir: PathBuf,
-    /// Held as long as this lives.
-    _in_use: File,
+    /// Locked as long as this lives.
+    in_use: File,
 }
 
 /// Why nothing can be kept.
@@ -83,9 +83,20 @@ impl Vault {
             rustix::io::Errno::WOULDBLOCK => VaultError::InUse { dir: crate::words::printable(&dir.to_string_lossy(), 300) },
             other => io_error("lock", &path)(other.into()),
         })?;
-        let vault = Vault { dir: dir.to_owned(), _in_use: in_use };
+        let vault = Vault { dir: dir.to_owned(), in_use };
         vault.clear_partial();
         Ok(vault)
+    }
+
+    /// Whether the directory at its path is still the one that was taken. One that was removed, or made anew, is not, and
+    /// what is written there would be written beside whoever has that one. Where that cannot be told, it is.
+    #[must_use]
+    pub fn is_ours(&self) -> bool {
+        match (fs::metadata(self.dir.join(IN_USE)), self.in_use.metadata()) {
+            (Ok(there), Ok(ours)) => (there.dev(), there.ino()) == (ours.dev(), ours.ino()),
+            (Err(error), _) => !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory),
+            (Ok(_), Err(_)) => true,
+        }
     }
 
     /// What is kept under `name`; `None` if nothing is.
@@ -294,6 +305,25 @@ mod tests {
         assert!(matches!(Vault::open(&scratch.0), Err(VaultError::InUse { .. })));
         drop(first);
         Vault::open(&scratch.0).unwrap();
+    }
+
+    #[test]
+    fn a_directory_that_was_removed_or_made_anew_is_not_the_one_that_was_taken() {
+        let scratch = Scratch::new("anew");
+        let vault = Vault::open(&scratch.0).unwrap();
+        vault.save("a", b"one").unwrap();
+        assert!(vault.is_ours());
+        let aside = with_end(&scratch.0, "-aside");
+        fs::rename(&scratch.0, &aside).unwrap();
+        assert!(!vault.is_ours(), "gone");
+        let other = Vault::open(&scratch.0).unwrap();
+        assert!(!vault.is_ours() && other.is_ours());
+        fs::remove_dir_all(&scratch.0).unwrap();
+        fs::write(&scratch.0, b"").unwrap();
+        assert!(!vault.is_ours(), "a file");
+        fs::remove_file(&scratch.0).unwrap();
+        fs::rename(&aside, &scratch.0).unwrap();
+        assert!(vault.is_ours() && !other.is_ours(), "moved back");
     }
 
     #[test]

@@ -5,9 +5,9 @@ mod writing;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
-use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -61,19 +61,27 @@ enum Thing {
     Accepted(ServerName, Option<Arc<Listing>>),
     /// What its probes came to; whether that has to survive the loss of the machine's power.
     Record(Box<Record>, bool),
-    /// What an earlier process has kept in a directory that could not be had before is taken up. What is known now is
-    /// to follow.
-    TakenUp,
+    /// What an earlier process has kept in a directory that could not be had before is taken up, and this is what is
+    /// known now.
+    TakenUp(Vec<Thing>),
 }
 
 /// What the thread and those who talk to it share.
 #[derive(Debug, Default)]
 struct Shared {
-    /// The directory, once it is ours.
-    vault: OnceLock<Arc<Vault>>,
+    /// The directory, as long as it is ours.
+    vault: Mutex<Option<Arc<Vault>>>,
     /// It was had late, and nobody has taken up yet what is kept there.
     is_news: AtomicBool,
+    /// It was ours before it was removed or replaced, and what is known has not been written to it again.
+    is_again: AtomicBool,
     kept: Arc<Kept>,
+}
+
+impl Shared {
+    fn vault(&self) -> Option<Arc<Vault>> {
+        self.vault.lock().clone()
+    }
 }
 
 /// What was handed over of a server's history last.
@@ -105,7 +113,7 @@ impl Keeper {
     pub fn open(dir: &Path) -> Keeper {
         let shared = Arc::new(Shared::default());
         match Vault::open(dir) {
-            Ok(vault) => drop(shared.vault.set(Arc::new(vault))),
+            Ok(vault) => *shared.vault.lock() = Some(Arc::new(vault)),
             Err(error) => shared.kept.cannot(&format!("{error}; that is tried again")),
         }
         let (inbox, messages) = mpsc::channel();
@@ -128,7 +136,7 @@ impl Keeper {
     /// Whether there is a directory to keep things in.
     #[must_use]
     pub fn keeps(&self) -> bool {
-        self.shared.vault.get().is_some()
+        self.shared.vault().is_some()
     }
 
     /// Whether the directory could be had only now, so that what is kept there is to be loaded, and then told of by
@@ -139,14 +147,15 @@ impl Keeper {
 
     /// What was kept has been taken up, and this is what is known now: from here on things are written.
     pub fn taken_up<'s>(&self, states: impl Iterator<Item = &'s ServerState>, now: Duration) {
-        self.send(Thing::TakenUp);
-        self.told.lock().clear();
+        let mut told = self.told.lock();
+        told.clear();
+        let mut known = Vec::new();
         for state in states {
-            if let Some(accepted) = &state.schema.accepted {
-                self.save(&state.name, Arc::clone(&accepted.listing));
-            }
-            self.save_record(state, now);
+            known.extend(state.schema.accepted.as_ref().map(|accepted| accepted_of(&state.name, Arc::clone(&accepted.listing))));
+            known.extend(record_to_keep(&mut told, state, now));
         }
+        self.shared.is_again.store(false, Ordering::Release);
+        self.send(Thing::TakenUp(known));
     }
 
     /// What there is to tell of it.
@@ -156,8 +165,12 @@ impl Keeper {
     }
 
     /// What was accepted of a server before this process was started. What makes no sense is told, and set aside.
+    /// Nothing, in a directory that was ours before: what is known here counts, whoever has written there since.
     #[must_use]
     pub fn load(&self, name: &ServerName) -> Option<Accepted> {
+        if self.shared.is_again.load(Ordering::Acquire) {
+            return None;
+        }
         let found = self.found(name.as_str()).unwrap_or_else(|why| {
             warn!(server = name.as_str(), "what was accepted of it is not known: {why}");
             None
@@ -203,31 +216,23 @@ impl Keeper {
 
     /// Sets aside what makes no sense, and says what became of it: nothing, as long as the directory is another's.
     fn set_aside(&self, file: &str) -> String {
-        let Some(vault) = self.shared.vault.get() else { return String::new() };
+        let Some(vault) = self.shared.vault() else { return String::new() };
         vault.set_aside(file).map_or_else(|error| format!("; {error}"), |path| format!("; it is in {} now", path.display()))
     }
 
     /// Has what was accepted of a server kept. Not where a configured value is in it: then nothing is kept, not what
     /// was accepted before either, and that is told.
     pub fn save(&self, name: &ServerName, listing: Arc<Listing>) {
-        if let Some(item) = &listing.secret {
-            warn!(server = name.as_str(), "what was accepted of it is not kept over restarts: {} holds a configured value", printable(item, 200));
-        }
-        let listing = Some(listing).filter(|listing| listing.secret.is_none());
-        self.send(Thing::Accepted(name.clone(), listing));
+        self.send(accepted_of(name, listing));
     }
 
     /// Has what its probes came to kept, unless that was done less than a minute before `now`: time since
     /// the machine was booted. That it is held, or is not any more, is written at once, and reaches the disk: a probe
     /// after a restart would do harm.
     pub fn save_record(&self, state: &ServerState, now: Duration) {
-        let held = state.held.is_some();
         let mut told = self.told.lock();
-        let before = told.get(&state.name);
-        if before.is_none_or(|told| now >= told.at + APART || told.held != held) {
-            let careful = held || before.is_some_and(|told| told.held);
-            told.insert(state.name.clone(), Told { at: now, probes: state.probes, held });
-            self.send(Thing::Record(Box::new(Record::of(state)), careful));
+        if let Some(thing) = record_to_keep(&mut told, state, now) {
+            self.send(thing);
         }
     }
 
@@ -255,6 +260,26 @@ impl Drop for Keeper {
             let _ = thread.join();
         }
     }
+}
+
+/// What was accepted of a server, as far as it may be written.
+fn accepted_of(name: &ServerName, listing: Arc<Listing>) -> Thing {
+    if let Some(item) = &listing.secret {
+        warn!(server = name.as_str(), "what was accepted of it is not kept over restarts: {} holds a configured value", printable(item, 200));
+    }
+    Thing::Accepted(name.clone(), Some(listing).filter(|listing| listing.secret.is_none()))
+}
+
+/// What a server's probes came to, if it is time to write it.
+fn record_to_keep(told: &mut BTreeMap<ServerName, Told>, state: &ServerState, now: Duration) -> Option<Thing> {
+    let held = state.held.is_some();
+    let before = told.get(&state.name);
+    if before.is_some_and(|told| now < told.at + APART && told.held == held) {
+        return None;
+    }
+    let careful = held || before.is_some_and(|told| told.held);
+    told.insert(state.name.clone(), Told { at: now, probes: state.probes, held });
+    Some(Thing::Record(Box::new(Record::of(state)), careful))
 }
 
 /// Reads what is kept of `name`.
@@ -398,6 +423,53 @@ mod tests {
         assert_eq!(again.load_record(&server.name).unwrap().held, server.held);
         assert_eq!(*again.load(&server.name).unwrap().listing, listing());
         drop(again);
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn a_directory_that_was_removed_is_made_anew_with_everything_that_is_known() {
+        let dir = std::env::temp_dir().join(format!("stdiowatch-keeper-again-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&dir);
+        let (keeper, mut quiet, mut busy) = (Keeper::open(&dir), state("quiet"), state("busy"));
+        let accepted = Accepted { listing: Arc::new(listing()), source: Source::Seen };
+        for state in [&mut quiet, &mut busy] {
+            state.probes = 1;
+            state.schema.accepted = Some(accepted.clone());
+            keeper.save(&state.name, Arc::clone(&accepted.listing));
+            keeper.save_record(state, AGAIN);
+        }
+        quiet.held = Some(Held { since: crate::words::Moment { up: Duration::ZERO, unix_ms: 7 }, why: "pid 7 died".to_owned() });
+        keeper.save_record(&quiet, AGAIN);
+        let poll = |done: &dyn Fn() -> bool| {
+            (0..2000).any(|_| {
+                done() || {
+                    thread::sleep(Duration::from_millis(10));
+                    false
+                }
+            })
+        };
+        let kept = keeper.kept();
+        assert!(poll(&|| keeper.load_record(&quiet.name).is_some_and(|record| record.held.is_some())));
+        std::fs::remove_dir_all(&dir).unwrap();
+        // Another one takes the place, and has accepted something else; then it ends.
+        let other = Keeper::open(&dir);
+        let mut theirs = listing();
+        theirs.digest = crate::words::Digest::of(b"theirs");
+        other.save(&busy.name, Arc::new(theirs));
+        keeper.save(&busy.name, Arc::clone(&accepted.listing));
+        assert!(poll(&|| !kept.is_whole()) && !keeper.keeps());
+        assert_eq!(kept.failures(), 1);
+        drop(other);
+        assert!(poll(&|| keeper.is_had_late()));
+        assert!(!kept.is_whole(), "nothing has been written yet");
+        assert!(keeper.load(&busy.name).is_none(), "what is known here counts");
+        keeper.taken_up([&quiet, &busy].into_iter(), AGAIN);
+        assert!(poll(&|| kept.is_whole()));
+        for state in [&quiet, &busy] {
+            assert_eq!(keeper.load(&state.name).map(|found| found.listing), Some(Arc::clone(&accepted.listing)));
+            assert_eq!(keeper.load_record(&state.name).unwrap().held, state.held);
+        }
+        drop(keeper);
         std::fs::remove_dir_all(&dir).unwrap();
     }
 

@@ -131,6 +131,24 @@ impl Watched {
         Redactor::new(env.chain(passwords).chain(args).chain(self.secrets.iter().map(String::as_bytes)))
     }
 
+    /// Whose values something holds, by what it is told of each: configured variables by their names, and what else must
+    /// not surface.
+    #[must_use]
+    pub fn holders(&self, holds: impl Fn(&Redactor) -> bool) -> Vec<String> {
+        let variables = self.spec.env.iter().filter(|(name, _)| name != "PATH").filter(|(_, value)| {
+            let password = super::secrets::password(value);
+            holds(&Redactor::new([value.as_str()].into_iter().chain(password).map(str::as_bytes)))
+        });
+        let mut holders: Vec<String> = variables.map(|(name, _)| format!("the variable {name}")).collect();
+        if holds(&Redactor::new(super::secrets::of_args(&self.spec.args).into_iter().map(str::as_bytes))) {
+            holders.push("an argument".to_owned());
+        }
+        if holders.is_empty() {
+            holders.push("a configured secret".to_owned());
+        }
+        holders
+    }
+
     /// What its lists are compared with, if a lock file says that.
     #[must_use]
     pub fn locked(&self) -> Option<Accepted> {

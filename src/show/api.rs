@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use super::state;
 use crate::judge::{Report, Verdict};
 use crate::ledger::{Entry, ServerState, Snapshot};
 use crate::words::Moment;
@@ -13,8 +14,10 @@ struct Listed<'s> {
     server: &'s str,
     /// What it counts as now: `unknown` when it is overdue or was never probed.
     verdict: Verdict,
+    /// Since when it has counted as that.
     since: Option<String>,
     last_probe: Option<String>,
+    /// Null unless the verdict is `fail`.
     reason: Option<&'static str>,
 }
 
@@ -29,9 +32,9 @@ fn listed(server: &ServerState, now: Moment) -> Listed<'_> {
     Listed {
         server: server.name.as_str(),
         verdict: server.health(now).verdict(),
-        since: server.since.map(Moment::rfc3339),
+        since: state::since(server, now).map(Moment::rfc3339),
         last_probe: server.last.as_ref().map(|(at, _)| at.rfc3339()),
-        reason: server.report().and_then(|r| r.reason).map(|r| r.as_str()),
+        reason: state::reason(server, now),
     }
 }
 
@@ -67,7 +70,7 @@ pub fn history(server: &ServerState, now: Moment) -> Value {
         "format": 1,
         "server": server.name.as_str(),
         "verdict": server.health(now).verdict(),
-        "since": server.since.map(Moment::rfc3339),
+        "since": state::since(server, now).map(Moment::rfc3339),
         "last_success": server.succeeded().map(Moment::rfc3339),
         "schema_changed": server.schema.changed.map(Moment::rfc3339),
         "troubles": troubles,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::state::{sentence, word};
+use super::state::{reason, sentence, since, word};
 use super::unmistakable;
 use crate::judge::{Finding, Timings, Verdict};
 use crate::ledger::{Health, ServerState, Snapshot};
@@ -199,20 +199,20 @@ fn entry(server: &ServerState, now: Moment, verbose: bool) -> Entry<'_> {
         observed_value: word(health),
         time: server.last.as_ref().map(|(at, _)| at.rfc3339()),
         output: sentence(server, now),
-        details: verbose.then(|| details(server, health)),
+        details: verbose.then(|| details(server, now)),
     }
 }
 
-fn details(server: &ServerState, health: Health) -> Details<'_> {
+fn details(server: &ServerState, now: Moment) -> Details<'_> {
     let report = server.report();
     Details {
-        status: match health.verdict() {
+        status: match server.health(now).verdict() {
             // The draft knows three words.
             Verdict::Unknown | Verdict::Fail => Verdict::Fail,
             verdict @ (Verdict::Pass | Verdict::Warn) => verdict,
         },
-        since: server.since.map(Moment::rfc3339),
-        reason: report.and_then(|r| r.reason).map(|reason| reason.as_str()),
+        since: since(server, now).map(Moment::rfc3339),
+        reason: reason(server, now),
         timings: report.map(|r| &r.timings),
         findings: report.map(|r| r.findings.iter().map(Brief::from).collect()).unwrap_or_default(),
     }

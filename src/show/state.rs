@@ -1,5 +1,7 @@
 //! A server's state in one word and one sentence, the same on every surface.
 
+use std::time::Duration;
+
 use super::told::span;
 use crate::judge::{Finding, PEER_HARMED, Report, Severity, Verdict};
 use crate::ledger::{Health, ServerState};
@@ -33,6 +35,30 @@ pub(super) fn sentence(server: &ServerState, now: Moment) -> Option<String> {
         Health::Known(Verdict::Pass) => None,
         Health::Known(verdict @ (Verdict::Warn | Verdict::Unknown | Verdict::Fail)) => Some(why(server, verdict)),
     }
+}
+
+/// Why a server counts as failing, in one word: by its last report, or by that of its last failure while more good ones
+/// are awaited. `None` if it does not count so, whatever its last report says.
+pub(super) fn reason(server: &ServerState, now: Moment) -> Option<&'static str> {
+    if server.health(now).verdict() != Verdict::Fail {
+        return None;
+    }
+    let failed = server.last_failure.as_ref().map(|(_, report)| report.as_ref());
+    server.report().and_then(|report| report.reason).or(failed.and_then(|report| report.reason)).map(|reason| reason.as_str())
+}
+
+/// Since when a server has counted as what it counts as: one that is overdue, since its verdict expired.
+pub(super) fn since(server: &ServerState, now: Moment) -> Option<Moment> {
+    match (server.health(now), &server.last) {
+        (Health::Stale { .. }, Some((last, _))) => Some(after(*last, server.expires.saturating_sub(last.up))),
+        (Health::Known(_), _) if server.held.is_some() => server.held.as_ref().map(|held| held.since),
+        (Health::Known(_) | Health::NotProbed | Health::Stale { .. }, _) => server.since,
+    }
+}
+
+/// The moment so long after another.
+fn after(moment: Moment, time: Duration) -> Moment {
+    Moment { up: moment.up + time, unix_ms: moment.unix_ms.saturating_add(i64::try_from(time.as_millis()).unwrap_or(i64::MAX)) }
 }
 
 fn why(server: &ServerState, standing: Verdict) -> String {

@@ -1,5 +1,5 @@
-//! Keys of an entry that nobody reads, and that are nearly one that is read: clients pass over them, and start the server
-//! without what they say.
+//! Keys of an entry that nobody reads, since they are nearly one that is read, or stand there again: clients pass over them,
+//! and start the server without what they say.
 
 use super::groups::Form;
 use crate::config::tree::{Member, Problem};
@@ -40,7 +40,14 @@ pub(super) fn slips(keys: &[Member], form: Form) -> Vec<Problem> {
         let message = format!("clients pass over `{}`; did you mean `{meant}`?", printable(&member.key, 60));
         Some(Problem { at: member.at, message })
     };
-    keys.iter().filter(|member| !read.contains(&member.key.as_str()) && !OTHERS.contains(&member.key.as_str())).filter_map(slip).collect()
+    // What stands there again later is lost.
+    let again = |(n, member): (usize, &Member)| {
+        let last = keys[n + 1..].iter().rfind(|later| later.key == member.key).filter(|_| read.contains(&member.key.as_str()))?;
+        Some(Problem { at: member.at, message: format!("clients pass over this `{}`, for it stands here again at {}", member.key, last.at) })
+    };
+    let lost: Vec<Problem> = keys.iter().enumerate().filter_map(again).collect();
+    let slips = keys.iter().filter(|member| !read.contains(&member.key.as_str()) && !OTHERS.contains(&member.key.as_str())).filter_map(slip);
+    lost.into_iter().chain(slips).collect()
 }
 
 #[cfg(test)]
@@ -73,6 +80,9 @@ mod tests {
             (Form::Usual, &["command", "dissabled"], Some("1:2 clients pass over `dissabled`; did you mean `disabled`?")),
             // What is there already was not meant.
             (Form::Usual, &["command", "comand"], None),
+            (Form::Usual, &["command", "env", "args", "env"], Some("1:2 clients pass over this `env`, for it stands here again at 1:4")),
+            (Form::Codex, &["command", "command"], Some("1:1 clients pass over this `command`, for it stands here again at 1:2")),
+            (Form::Usual, &["command", "note", "note"], None),
         ] {
             assert_eq!(meant(form, keys), wanted.iter().map(|told| (*told).to_owned()).collect::<Vec<_>>(), "{keys:?}");
         }

@@ -52,6 +52,7 @@ pub static WEB: Keys = Keys {
     ]],
     hints: &[
         ("rate_limit", "requests are not counted here: connections are bounded, answers come from memory, and passwords are checked one at a time"),
+        ("tls_config", "here it is `tls_server_config`"),
         ("web_config", "that key is for stdiowatch's own configuration; this is the file that it names"),
         ("users", "here it is `basic_auth_users`"),
         ("headers", "it stands in `http_server_config`"),

@@ -31,6 +31,22 @@ pub struct Web {
     pub headers: Vec<(String, String)>,
     /// All files that were read: this one, and those that it names.
     pub files: Vec<PathBuf>,
+    /// Where the certificate and the authority are named.
+    places: [Option<Place>; 2],
+}
+
+impl Web {
+    /// Where something of TLS is named in the file; its beginning where it is not.
+    #[must_use]
+    pub fn place_of(&self, part: Part) -> Place {
+        let [certificate, authority] = self.places;
+        match part {
+            Part::Certificate => certificate,
+            Part::ClientAuthority => authority,
+            Part::Key | Part::Versions => None,
+        }
+        .unwrap_or(BEGINNING)
+    }
 }
 
 /// Reads a web configuration with the files that it names. Relative paths are taken from its own directory. A
@@ -106,7 +122,9 @@ impl Lowering<'_> {
         if let Some(http2) = whole.at_path(&["http_server_config", "http2"]).filter(|got| got.what == What::Bool(true)) {
             self.wrong(http2.at, "`http_server_config.http2` is true; HTTP/1.1 is all that is spoken here: write false, or nothing");
         }
+        let named = |keys: [&str; 2]| keys.iter().find_map(|key| whole.at_path(&["tls_server_config", key])).map(|got| got.at);
         Web {
+            places: [named(["cert_file", "cert"]), named(["client_ca_file", "client_ca"])],
             tls: whole.at_path(&["tls_server_config"]).and_then(|tls| self.tls(tls, !excluded.is_empty())),
             users: pairs(&["basic_auth_users"]).collect(),
             headers: pairs(&["http_server_config", "headers"]).filter(|(_, value)| !value.is_empty()).collect(),
@@ -203,7 +221,7 @@ impl Lowering<'_> {
     fn file(&mut self, path: &str, at: Place) -> Option<Pem> {
         let path = std::path::absolute(self.path).unwrap_or_else(|_| self.path.to_owned()).parent().unwrap_or(Path::new("/")).join(path);
         let shown = shown(&path);
-        match file::text(&path, LARGEST) {
+        match file::pem(&path, LARGEST) {
             Ok(text) => {
                 self.files.push(path);
                 Some(Pem { text, at, shown })

@@ -3,16 +3,20 @@
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
+use rustls::server::ParsedCertificate;
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 
 use super::authority;
+use super::pem::certificates;
+use super::validity::validity;
 
 /// Who is believed to be who was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust<'p> {
-    /// Who has a certificate for that name of one of these, in PEM.
+    /// Who has a certificate for that name of one of these, in PEM; or one of these.
     Authority(&'p str),
     /// Whoever answers.
     Anybody,
@@ -28,10 +32,75 @@ pub fn asking(trust: Trust<'_>) -> Result<Arc<ClientConfig>, String> {
     let algorithms = provider.signature_verification_algorithms;
     let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().map_err(|error| error.to_string())?;
     let config = match trust {
-        Trust::Authority(pem) => builder.with_root_certificates(authority(pem)?).with_no_client_auth(),
+        Trust::Authority(pem) => builder.dangerous().with_custom_certificate_verifier(Arc::new(Vouched::new(pem)?)).with_no_client_auth(),
         Trust::Anybody => builder.dangerous().with_custom_certificate_verifier(Arc::new(Anybody(algorithms))).with_no_client_auth(),
     };
     Ok(Arc::new(config))
+}
+
+/// Takes who is vouched for by one of these certificates, and who has one of them: `openssl req -x509` makes one that is an
+/// authority and a server at once. Curl and Go take it too; webpki refuses it.
+#[derive(Debug)]
+struct Vouched {
+    by: Arc<WebPkiServerVerifier>,
+    known: Vec<CertificateDer<'static>>,
+}
+
+impl Vouched {
+    fn new(pem: &str) -> Result<Vouched, String> {
+        let by = WebPkiServerVerifier::builder_with_provider(Arc::new(authority(pem)?), Arc::new(ring::default_provider()));
+        Ok(Vouched { by: by.build().map_err(|error| format!("cannot be used: {error}"))?, known: certificates(pem)? })
+    }
+}
+
+/// What webpki would have looked at beside who vouches for it: when it is valid, and for which names.
+fn vouches_for_itself(own: &CertificateDer<'_>, name: &ServerName<'_>, now: UnixTime) -> Result<ServerCertVerified, Error> {
+    let (first, last) = validity(own).ok_or(CertificateError::BadEncoding)?;
+    match i64::try_from(now.as_secs()).unwrap_or(i64::MAX) {
+        now if now < first => return Err(CertificateError::NotValidYet.into()),
+        now if now > last => return Err(CertificateError::Expired.into()),
+        _ => {}
+    }
+    verify_server_name(&ParsedCertificate::try_from(own)?, name)?;
+    Ok(ServerCertVerified::assertion())
+}
+
+impl ServerCertVerifier for Vouched {
+    fn verify_server_cert(
+        &self,
+        own: &CertificateDer<'_>,
+        between: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        match self.by.verify_server_cert(own, between, name, ocsp, now) {
+            Err(Error::InvalidCertificate(CertificateError::Other(_))) if self.known.contains(own) => vouches_for_itself(own, name, now),
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        own: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.by.verify_tls12_signature(message, own, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        own: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.by.verify_tls13_signature(message, own, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.by.supported_verify_schemes()
+    }
 }
 
 /// Takes any certificate of who has its key.

@@ -6,22 +6,25 @@ mod asking;
 mod clients;
 mod der;
 mod names;
+mod pem;
 mod validity;
 
 use std::fmt;
 use std::sync::Arc;
 
 use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::CertifiedKey;
 use rustls::version::{TLS12, TLS13};
 use rustls::{CipherSuite, Error, InconsistentKeys, NamedGroup, RootCertStore, ServerConfig, SupportedProtocolVersion};
 
 pub use asking::{Trust, asking};
 pub use clients::{ClientAuth, Clients};
 pub use names::names;
-use validity::is_of_version_1;
-pub use validity::not_after;
+use names::names_a_host;
+pub use pem::not_pem;
+use pem::{certificates, key};
+use validity::{is_of_version_1, validity};
 
 /// Curves by Go's names.
 pub const CURVES: [(&str, NamedGroup); 3] =
@@ -93,6 +96,9 @@ pub enum Part {
 const VERSION_1: &str = "holds a certificate of X.509 version 1, which has no names that clients could check; sign it with extensions \
     (openssl x509 -req -extfile FILE, with subjectAltName=DNS:HOST in FILE)";
 
+/// *ring* signs with no others.
+const KEYS: &str = "holds a key of a kind that is not used here: take RSA of 2048 to 4096 bits, P-256 or P-384 by its name, or Ed25519";
+
 /// Ready to answer.
 #[derive(Clone)]
 pub struct Answering {
@@ -104,11 +110,15 @@ pub struct Answering {
     pub expiry: Expiry,
 }
 
-/// Until when certificates are valid, in seconds since the Unix epoch.
+/// From when and until when certificates are valid, in seconds since the Unix epoch; and whether ours is of use then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expiry {
     /// Our own; without those between it and its authority.
     pub server: Option<i64>,
+    /// From when our own is valid.
+    pub server_from: Option<i64>,
+    /// Our own was made out to no host and no address: who checks that refuses it.
+    pub nameless: bool,
     /// The last of those whose certificates are taken from clients: one that takes over from another stands beside it.
     pub client_authority: Option<i64>,
 }
@@ -133,11 +143,16 @@ pub fn answering(settings: Settings) -> Result<Answering, (Part, String)> {
     };
     let chain = certificates(&settings.certificate).map_err(|why| (Part::Certificate, why))?;
     let key = key(&settings.key).map_err(|why| (Part::Key, why))?;
+    let ours = Arc::clone(&provider);
+    ours.key_provider.load_private_key(key.clone_key()).map_err(|_| (Part::Key, KEYS.to_owned()))?;
     let clients = clients(&settings, &provider).map_err(|why| (Part::ClientAuthority, why))?;
     let authorities = settings.client_authority.as_deref().and_then(|pem| certificates(pem).ok()).unwrap_or_default();
+    let (server_from, server) = chain.first().and_then(|certificate| validity(certificate)).unzip();
     let expiry = Expiry {
-        server: chain.first().and_then(|certificate| not_after(certificate)),
-        client_authority: authorities.iter().filter_map(|certificate| not_after(certificate)).max(),
+        server,
+        server_from,
+        nameless: chain.first().is_some_and(|certificate| !names_a_host(certificate)),
+        client_authority: authorities.iter().filter_map(|certificate| validity(certificate)).map(|(_, last)| last).max(),
     };
     let is_of_version_1 = chain.first().is_some_and(|certificate| is_of_version_1(certificate));
     let builder = ServerConfig::builder_with_provider(provider).with_protocol_versions(versions);
@@ -146,8 +161,11 @@ pub fn answering(settings: Settings) -> Result<Answering, (Part, String)> {
         None => builder.with_no_client_auth(),
         Some(clients) => builder.with_client_cert_verifier(Arc::clone(clients) as _),
     };
+    let fits_a_later_one = fits_a_later_one(&chain, &key, &ours);
     let mut config = builder.with_single_cert(chain, key).map_err(|error| {
-        if error == Error::InconsistentKeys(InconsistentKeys::KeyMismatch) {
+        if error == Error::InconsistentKeys(InconsistentKeys::KeyMismatch) && fits_a_later_one {
+            (Part::Certificate, "begins with a certificate that the key does not belong to: the server's own has to come first".to_owned())
+        } else if error == Error::InconsistentKeys(InconsistentKeys::KeyMismatch) {
             (Part::Key, "is not the key of the certificate".to_owned())
         } else if is_of_version_1 {
             (Part::Certificate, VERSION_1.to_owned())
@@ -160,6 +178,12 @@ pub fn answering(settings: Settings) -> Result<Answering, (Part, String)> {
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     config.ignore_client_order = settings.prefer_own_order;
     Ok(Answering { config: Arc::new(config), clients, expiry })
+}
+
+/// Whether a key is that of a certificate after the first.
+fn fits_a_later_one(chain: &[CertificateDer<'static>], key: &PrivateKeyDer<'static>, provider: &CryptoProvider) -> bool {
+    let later = chain.iter().skip(1);
+    later.into_iter().any(|certificate| CertifiedKey::from_der(vec![certificate.clone()], key.clone_key(), provider).is_ok())
 }
 
 /// What there is of ciphers, or what of it is wanted.
@@ -194,25 +218,6 @@ fn authority(pem: &str) -> Result<RootCertStore, String> {
         roots.add(certificate).map_err(|_| "holds something that is no certificate".to_owned())?;
     }
     Ok(roots)
-}
-
-/// All certificates of a PEM file; one at the least.
-fn certificates(pem: &str) -> Result<Vec<CertificateDer<'static>>, String> {
-    let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
-    match read {
-        Ok(certificates) if certificates.is_empty() => Err("holds no certificate in PEM (-----BEGIN CERTIFICATE-----)".to_owned()),
-        Ok(certificates) => Ok(certificates),
-        Err(_) => Err("is no PEM: a section of it is cut off or garbled".to_owned()),
-    }
-}
-
-fn key(pem: &str) -> Result<PrivateKeyDer<'static>, String> {
-    use rustls::pki_types::pem::Error as Pem;
-    PrivateKeyDer::from_pem_slice(pem.as_bytes()).map_err(|error| match (matches!(error, Pem::NoItemsFound), pem.contains("ENCRYPTED")) {
-        (true, true) => "is encrypted; a key here has no passphrase".to_owned(),
-        (true, false) => "holds no private key in PEM (-----BEGIN PRIVATE KEY-----)".to_owned(),
-        (false, _) => "is no PEM: a section of it is cut off or garbled".to_owned(),
-    })
 }
 
 #[cfg(test)]

@@ -22,6 +22,12 @@ pub fn names(certificate: &[u8]) -> Vec<String> {
     general_names(certificate).map(|der| Elements(der).filter_map(name).collect()).unwrap_or_default()
 }
 
+/// Whether a certificate, in DER, was made out to a host or an address: Go, browsers and all who keep to RFC 9525 look at
+/// nothing else.
+pub(super) fn names_a_host(certificate: &[u8]) -> bool {
+    general_names(certificate).is_some_and(|der| Elements(der).any(|(tag, _)| matches!(tag, DNS | ADDRESS)))
+}
+
 /// What the extension holds that names are in.
 fn general_names(certificate: &[u8]) -> Option<&[u8]> {
     let signed = first(first(certificate, SEQUENCE)?, SEQUENCE)?;
@@ -64,6 +70,10 @@ mod tests {
         assert_eq!(names(&certificate()), ["a.example", "127.0.0.1", "fe80::1", "me@a.example", "spiffe://a/b"]);
         let nameless = CertificateParams::new(Vec::new()).unwrap().self_signed(&KeyPair::generate().unwrap()).unwrap();
         assert!(names(nameless.der()).is_empty());
+        assert!(names_a_host(&certificate()) && !names_a_host(nameless.der()));
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.subject_alt_names.push(SanType::Rfc822Name("me@a.example".try_into().unwrap()));
+        assert!(!names_a_host(params.self_signed(&KeyPair::generate().unwrap()).unwrap().der()), "no host by that");
     }
 
     #[test]

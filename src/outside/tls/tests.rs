@@ -41,6 +41,16 @@ const OF_VERSION_1: (&str, &str) = (
      -----END EC PRIVATE KEY-----\n",
 );
 
+/// A key that ring does not sign with.
+const OF_P_521: &str = "-----BEGIN PRIVATE KEY-----\n\
+     MIHuAgEAMBAGByqGSM49AgEGBSuBBAAjBIHWMIHTAgEBBEIAuV2sPRkswP70AHP/\n\
+     0X/N1Y93EAf2pmoes/1hnISkewOfqGZVBDngDD0i/APqlE8Jza3/7sT+amWvScWv\n\
+     gedp1QGhgYkDgYYABAC1XYJfoW3s5iBgf2XmvDyibqeNxj3tJ7C4bpg35/My4zJb\n\
+     42cmNxCAJfcdOeDiBKfvFc/lOTQjv8MzKqgIt6MeNwAYw/ET3vSNqbloHSNcZluO\n\
+     h3BZvihshY0VVVRZSsKq1uLjLZ8GgYtYLWCquBRME2CsB0Dj2abmzkRdkEBKk1Wo\n\
+     Kw==\n\
+     -----END PRIVATE KEY-----\n";
+
 #[test]
 fn what_is_wrong_is_named() {
     let wrong = |change: fn(&mut Settings)| {
@@ -62,7 +72,19 @@ fn what_is_wrong_is_named() {
     assert_eq!(wrong(|s| s.key = s.certificate.clone()), told(Part::Key, "holds no private key in PEM (-----BEGIN PRIVATE KEY-----)"));
     assert_eq!(
         wrong(|s| s.key = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n".to_owned()),
-        told(Part::Key, "is encrypted; a key here has no passphrase")
+        told(Part::Key, "is encrypted; a key here has no passphrase (openssl pkey -in FILE -out NEW takes it away)")
+    );
+    const LEGACY: &str =
+        "-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,8C5F8C7A\n\nAAAA\n-----END EC PRIVATE KEY-----\n";
+    assert!(wrong(|s| s.key = LEGACY.to_owned()).1.starts_with("is encrypted; "), "openssl rsa -aes128 -traditional");
+    assert_eq!(wrong(|s| s.key = OF_P_521.to_owned()), told(Part::Key, KEYS));
+    assert_eq!(
+        wrong(|s| s.certificate = format!("{}{}", pair().0, s.certificate)),
+        told(Part::Certificate, "begins with a certificate that the key does not belong to: the server's own has to come first")
+    );
+    assert_eq!(
+        wrong(|s| (s.certificate, s.key) = (format!("{0}{0}", s.certificate), pair().1)),
+        told(Part::Key, "is not the key of the certificate")
     );
     assert_eq!(wrong(|s| (s.certificate, s.key) = (OF_VERSION_1.0.to_owned(), OF_VERSION_1.1.to_owned())), told(Part::Certificate, VERSION_1));
     assert_eq!(wrong(|s| s.key = pair().1), told(Part::Key, "is not the key of the certificate"));
@@ -86,4 +108,19 @@ fn every_name_of_a_cipher_and_a_curve_is_one_that_there_is() {
         assert_eq!(provider(&settings).kx_groups.iter().map(|group| group.name()).collect::<Vec<_>>(), [curve], "{name}");
         assert!(answering(settings).is_ok());
     }
+}
+
+#[test]
+fn what_is_no_pem_is_told_with_what_makes_pem_of_it() {
+    use rustls::pki_types::pem::PemObject as _;
+    let (certificate, key) = pair();
+    let certificate = CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap();
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
+    // The version, what is kept and how; and the same where ends are marked.
+    let (pkcs_12, endless) = ([0x30, 0x82, 0, 8, 2, 1, 3, 0x30, 3, 6, 1, 0x2a], [0x30, 0x80, 2, 1, 3, 0x30, 0x80]);
+    let told = |bytes: &[u8]| not_pem(bytes).and_then(|told| told.split(';').nth(1)).map(|told| told.split(" -").next().unwrap().trim());
+    assert_eq!(told(&certificate), Some("openssl x509"));
+    assert_eq!(told(key.secret_der()), Some("openssl pkey"));
+    assert_eq!([told(&pkcs_12), told(&endless)], [Some("openssl pkcs12"); 2]);
+    assert_eq!([told(b""), told(b"\x30"), told(b"\xff\xfe-"), told(b"-----BEGIN CERTIFICATE-----\n")], [None; 4]);
 }

@@ -1,4 +1,4 @@
-//! Until when a certificate is valid (RFC 5280, 4.1.2.5), and of which version it is.
+//! From when to when a certificate is valid (RFC 5280, 4.1.2.5), and of which version it is.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -12,14 +12,14 @@ const GENERALIZED_TIME: u8 = 0x18;
 /// Of a serial number.
 const INTEGER: u8 = 0x02;
 
-/// The last second in which a certificate, in DER, is valid, since the Unix epoch. `None` where it is no certificate.
-#[must_use]
-pub fn not_after(certificate: &[u8]) -> Option<i64> {
+/// The first and the last second in which a certificate, in DER, is valid, since the Unix epoch. `None` where it is no
+/// certificate.
+pub(super) fn validity(certificate: &[u8]) -> Option<(i64, i64)> {
     let signed = first(first(certificate, SEQUENCE)?, SEQUENCE)?;
     // After the algorithm and the issuer.
     let validity = Elements(signed).filter(|(tag, _)| *tag == SEQUENCE).nth(2)?.1;
-    let (tag, text) = Elements(validity).nth(1)?;
-    moment(tag, text)
+    let mut moments = Elements(validity).map(|(tag, text)| moment(tag, text));
+    Some((moments.next()??, moments.next()??))
 }
 
 /// Whether a certificate, in DER, is of X.509 version 1: it does not say its version then, and has no extensions (RFC 5280, 4.1.2.1).
@@ -56,8 +56,13 @@ mod tests {
     use proptest::prelude::*;
     use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 
+    fn not_after(certificate: &[u8]) -> Option<i64> {
+        validity(certificate).map(|(_, last)| last)
+    }
+
     fn until(year: i32, month: u8, day: u8) -> Vec<u8> {
         let mut params = CertificateParams::new(vec!["a.example".to_owned()]).unwrap();
+        params.not_before = date_time_ymd(2025, 1, 1);
         params.not_after = date_time_ymd(year, month, day);
         params.self_signed(&KeyPair::generate().unwrap()).unwrap().der().to_vec()
     }
@@ -65,6 +70,7 @@ mod tests {
     #[test]
     fn both_ways_of_writing_a_moment_are_read() {
         assert_eq!(not_after(&until(2026, 1, 1)), Some(1_767_225_600));
+        assert_eq!(validity(&until(2026, 1, 1)).map(|(first, _)| first), Some(1_735_689_600));
         assert_eq!(not_after(&until(2049, 12, 31)), Some(2_524_521_600));
         assert_eq!(not_after(&until(2050, 1, 1)), Some(2_524_608_000), "from here on with four digits");
         assert_eq!(moment(UTC_TIME, b"500101000000Z"), Some(-631_152_000));

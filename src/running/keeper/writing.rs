@@ -1,4 +1,5 @@
-//! The thread that writes: what comes, again what it could not, and not before the directory is ours.
+//! The thread that writes: what comes, again what it could not, and not before the directory is ours, nor once it is
+//! not any more.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,9 +15,9 @@ use crate::judge::{Listing, LockFile};
 use crate::ledger::Record;
 use crate::outside::clock;
 use crate::outside::vault::{Vault, VaultError};
-use crate::words::ServerName;
+use crate::words::{ServerName, printable};
 
-/// How long to wait before what could not be written is tried again.
+/// How long to wait before what could not be written is tried again, and before the directory is looked at again.
 pub(super) const AGAIN: Duration = Duration::from_secs(60);
 
 /// The same for a directory that could not be had, at first; twice as long each time, up to a minute.
@@ -28,6 +29,8 @@ pub(super) struct Writing {
     shared: Arc<Shared>,
     /// What an earlier process has kept in the directory has been taken up: nothing is written over it before.
     is_taken_up: bool,
+    /// It was ours before.
+    is_again: bool,
     /// When to try to have the directory next, since boot, and how long to wait after that.
     next: Duration,
     wait: Duration,
@@ -39,21 +42,19 @@ pub(super) struct Writing {
 impl Writing {
     /// Writes into `dir`, which may not be ours yet.
     pub(super) fn new(dir: PathBuf, shared: Arc<Shared>) -> Writing {
-        let is_taken_up = shared.vault.get().is_some();
+        let is_taken_up = shared.vault().is_some();
         let next = clock::up() + DIRECTORY_AGAIN;
-        Writing { dir, shared, is_taken_up, next, wait: DIRECTORY_AGAIN * 2, accepted: BTreeMap::new(), records: BTreeMap::new() }
+        Writing { dir, shared, is_taken_up, is_again: false, next, wait: DIRECTORY_AGAIN * 2, accepted: BTreeMap::new(), records: BTreeMap::new() }
     }
 
     /// The thread.
     pub(super) fn keep(mut self, messages: &mpsc::Receiver<Thing>) {
         loop {
-            let message = match self.until_next_try() {
-                None => messages.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                Some(wait) => messages.recv_timeout(wait),
-            };
+            let message = messages.recv_timeout(self.until_next_try());
             let ended = matches!(message, Err(RecvTimeoutError::Disconnected));
             message.into_iter().chain(messages.try_iter()).for_each(|thing| self.take(thing));
-            if self.shared.vault.get().is_none() && !ended {
+            self.look_at_directory();
+            if self.shared.vault().is_none() && !ended {
                 self.have_directory();
             }
             self.write();
@@ -63,13 +64,25 @@ impl Writing {
         }
     }
 
-    /// Until something is to be tried again; `None` if nothing is.
-    fn until_next_try(&self) -> Option<Duration> {
-        match (self.shared.vault.get(), self.is_taken_up) {
-            (None, _) => Some(self.next.saturating_sub(clock::up())),
-            (Some(_), true) if !self.is_empty() => Some(AGAIN),
-            (Some(_), _) => None,
+    /// Until something is to be tried or looked at again.
+    fn until_next_try(&self) -> Duration {
+        match self.shared.vault() {
+            None => self.next.saturating_sub(clock::up()),
+            Some(_) => AGAIN,
         }
+    }
+
+    /// Somebody may have removed the directory, or put another in its place: then it is not ours any more, and of what
+    /// was written nothing is kept.
+    fn look_at_directory(&mut self) {
+        if self.shared.vault().is_none_or(|vault| vault.is_ours()) {
+            return;
+        }
+        let dir = printable(&self.dir.to_string_lossy(), 300);
+        self.shared.kept.cannot(&format!("{dir} was removed or replaced; it is made anew, and everything written there again"));
+        *self.shared.vault.lock() = None;
+        (self.is_taken_up, self.is_again) = (false, true);
+        (self.next, self.wait) = (clock::up(), DIRECTORY_AGAIN);
     }
 
     /// Tries to have the directory, if it is time.
@@ -81,7 +94,8 @@ impl Writing {
         match Vault::open(&self.dir) {
             Ok(vault) => {
                 info!("the state directory can be had now: what was kept there is taken up, and things are kept from here on");
-                let _ = self.shared.vault.set(Arc::new(vault));
+                *self.shared.vault.lock() = Some(Arc::new(vault));
+                self.shared.is_again.store(self.is_again, Ordering::Release);
                 self.shared.is_news.store(true, Ordering::Release);
             }
             Err(_) => {
@@ -98,11 +112,11 @@ impl Writing {
                 let careful = careful || self.records.get(&record.server).is_some_and(|(_, careful)| *careful);
                 self.records.insert(record.server.clone(), (record, careful));
             }
-            Thing::TakenUp => {
-                // What is known now comes after this.
+            Thing::TakenUp(known) => {
                 self.accepted.clear();
                 self.records.clear();
                 self.is_taken_up = true;
+                known.into_iter().for_each(|thing| self.take(thing));
             }
         }
     }
@@ -114,7 +128,7 @@ impl Writing {
     /// Writes everything; what could not be written is still there afterwards.
     fn write(&mut self) {
         let shared = &self.shared;
-        let Some(vault) = shared.vault.get().filter(|_| self.is_taken_up) else { return };
+        let Some(vault) = shared.vault().filter(|_| self.is_taken_up) else { return };
         self.accepted.retain(|name, listing| {
             let Some(listing) = listing else { return !written(shared, name, vault.forget(name.as_str())) };
             let lock = LockFile { servers: [(name.clone(), Listing::clone(listing))].into() };
@@ -124,7 +138,7 @@ impl Writing {
             let (file, text) = (record_of(name), record.to_text());
             // A thousand servers write sixteen of these a second: no disk has to be waited for.
             let save = if *careful { Vault::save } else { Vault::save_soon };
-            !written(shared, name, save(vault, &file, text.as_bytes()))
+            !written(shared, name, save(&vault, &file, text.as_bytes()))
         });
         shared.kept.missing.store(!self.is_empty(), Ordering::Relaxed);
     }

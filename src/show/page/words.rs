@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::ledger::{Health, ServerState};
-use crate::show::state::word;
+use crate::show::state::{since, word};
 use crate::show::told::span;
 use crate::words::Moment;
 
@@ -52,7 +52,7 @@ impl From<Moment> for Stamp {
 /// For how long a server has counted as what it counts as; `None` where nothing is known of it.
 pub(super) fn lasting(server: &ServerState, now: Moment) -> Option<String> {
     match server.health(now) {
-        Health::Known(_) => server.since.map(|since| span(now.since(since))),
+        Health::Known(_) => since(server, now).map(|since| span(now.since(since))),
         Health::NotProbed | Health::Stale { .. } => None,
     }
 }

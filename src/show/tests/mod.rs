@@ -1,3 +1,4 @@
+mod api;
 mod exposition;
 mod fixture;
 mod github;
