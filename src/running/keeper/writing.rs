@@ -79,7 +79,7 @@ impl Writing {
             return;
         }
         let dir = printable(&self.dir.to_string_lossy(), 300);
-        self.shared.kept.cannot(&format!("{dir} was removed or replaced; it is made anew, and everything written there again"));
+        self.shared.kept.cannot(&format!("{dir} was removed or replaced; what is known is written there again as soon as it can be had"));
         *self.shared.vault.lock() = None;
         (self.is_taken_up, self.is_again) = (false, true);
         (self.next, self.wait) = (clock::up(), DIRECTORY_AGAIN);
@@ -93,7 +93,11 @@ impl Writing {
         }
         match Vault::open(&self.dir) {
             Ok(vault) => {
-                info!("the state directory can be had now: what was kept there is taken up, and things are kept from here on");
+                if self.is_again {
+                    info!("the state directory is ours again: what is known is written there");
+                } else {
+                    info!("the state directory can be had now: what was kept there is taken up, and things are kept from here on");
+                }
                 *self.shared.vault.lock() = Some(Arc::new(vault));
                 self.shared.is_again.store(self.is_again, Ordering::Release);
                 self.shared.is_news.store(true, Ordering::Release);
