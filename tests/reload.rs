@@ -374,6 +374,78 @@ fn a_server_that_is_held_stays_so_whoever_asks_and_whatever_is_reloaded() {
     });
 }
 
+fn passed_over(running: &Running, name: &str) -> u64 {
+    running.state(name).skipped.get(&Skip::PeerHarmed).copied().unwrap_or_default()
+}
+
+/// Two client files that have a server of one name each have both called something else.
+#[test]
+fn a_hold_goes_with_the_server_whatever_it_is_called_and_wherever_it_was_meanwhile() {
+    let dir = Dir::new("renamed");
+    let log = dir.path("log");
+    block_on(async {
+        let running = Running::start();
+        let mine = |name: &str| logging(name, "sound", &log, 1);
+        running.fleet.replace(vec![mine("mine")]);
+        until("a probe", || (running.probes("mine") > 0).then_some(())).await;
+        let hold = |state: &mut ServerState| state.held = Some(Held { since: clock::now(), why: "a test".to_owned() });
+        running.hub.update_server(&ServerName::new("mine").unwrap(), hold);
+        until("it is passed over", || (passed_over(&running, "mine") > 0).then_some(())).await;
+        let before = launches(&log);
+        let other = |name: &str| sample(name, "sound-modern", 1);
+
+        running.fleet.replace(vec![mine("mine (cursor)"), other("mine (x)")]);
+        assert_eq!(running.state("mine (cursor)").held.as_ref().map(|held| held.why.as_str()), Some("a test"));
+        assert_eq!(running.health("mine (cursor)"), Health::Known(Verdict::Unknown));
+        until("the other one is probed", || (running.probes("mine (x)") > 0).then_some(())).await;
+        // Nothing of it, and then under the name that it had; the same command twice; another command under its name, and it
+        // under another; and so again once nothing was there.
+        for servers in [vec![], vec![mine("mine")], vec![mine("mine"), mine("twice")], vec![other("mine"), mine("old")], vec![], vec![other("mine")]]
+        {
+            running.fleet.replace(servers.clone());
+            for server in &servers {
+                until("it is passed over", || (passed_over(&running, server.name.as_str()) > 0).then_some(())).await;
+                assert_eq!(running.probes(server.name.as_str()), 0);
+            }
+        }
+        // A person knows: of this name nothing is held any more, whatever it is launched by.
+        running.hub.resume(&ServerName::new("mine").unwrap(), clock::now());
+        until("it is probed", || (running.probes("mine") > 0).then_some(())).await;
+        assert_eq!(launches(&log), before);
+        running.fleet.replace(vec![mine("mine")]);
+        until("that is too, but for the hold of the other name", || (running.state("mine").held.is_some()).then_some(())).await;
+        running.end().await;
+    });
+}
+
+/// A live copy of what `script` runs, ended with what holds it.
+fn live(script: &str) -> std::process::Child {
+    std::process::Command::new("sh").args(["-c", script]).stdin(std::process::Stdio::piped()).spawn().unwrap()
+}
+
+#[test]
+fn harm_that_is_done_while_a_server_is_taken_out_holds_it_when_it_is_back() {
+    let dir = Dir::new("harm");
+    let (holder, log) = (dir.path("holder"), dir.path("log"));
+    let (holder, log_name) = (holder.display(), log.display());
+    // Ends who was there before it, and then says nothing.
+    let script = format!("[ -e {holder} ] && kill $(cat {holder}); echo $$ > {holder}; echo launched >> {log_name}; while read -r line; do :; done");
+    block_on(async {
+        let running = Running::start();
+        let mut copy = live(&script);
+        until("a live copy", || (launches(&log) == 1).then_some(())).await;
+        running.fleet.replace(vec![server("mine", "sh", &["-c", &script], 60)]);
+        until("a probe", || (launches(&log) == 2).then_some(())).await;
+        until("the live copy's end", || copy.try_wait().unwrap().map(|_| ())).await;
+        running.fleet.replace(Vec::new());
+        until("nothing is in flight", || (running.hub.snapshot().sidecar.in_flight == 0).then_some(())).await;
+        running.fleet.replace(vec![server("renamed", "sh", &["-c", &script], 1)]);
+        until("it is passed over", || (passed_over(&running, "renamed") > 0).then_some(())).await;
+        assert_eq!((launches(&log), running.probes("renamed")), (2, 0));
+        running.end().await;
+    });
+}
+
 #[test]
 fn who_says_that_harm_is_not_to_hold_a_server_resumes_it() {
     block_on(async {

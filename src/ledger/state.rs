@@ -99,6 +99,16 @@ pub struct Held {
     pub why: String,
 }
 
+impl Held {
+    /// What a probe that ended at `at` holds its server for: a live copy that died, unless the configuration makes little of
+    /// it.
+    #[must_use]
+    pub fn by(report: &Report, at: Moment) -> Option<Held> {
+        let found = report.findings.iter().find(|f| f.code == PEER_HARMED)?;
+        (found.severity >= Severity::Unknown).then(|| Held { since: at, why: found.message.clone() })
+    }
+}
+
 /// What is to be said of a server at a given moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
@@ -341,8 +351,8 @@ impl ServerState {
             startup_ms: report.timings.startup_ms,
         });
         self.coexists |= report.verdict.is_up() && !report.peers.live.is_empty();
-        if let Some(harmed) = harmed(report) {
-            self.held = Some(Held { since: fact.at, why: harmed });
+        if let Some(held) = Held::by(report, fact.at) {
+            self.held = Some(held);
         }
         if report.verdict == Verdict::Fail {
             self.last_failure = Some((fact.at, Arc::clone(report)));
@@ -500,12 +510,6 @@ impl ServerState {
         let watched = at.since(last) <= UNWATCHED.max(self.terms.interval * UNWATCHED_INTERVALS);
         before.since.filter(|_| watched)
     }
-}
-
-/// What is said of a live copy that died, unless the configuration makes little of it.
-fn harmed(report: &Report) -> Option<String> {
-    let found = report.findings.iter().find(|f| f.code == PEER_HARMED)?;
-    (found.severity >= Severity::Unknown).then(|| found.message.clone())
 }
 
 /// The code of the first finding of the worst severity, unless that is `info`.

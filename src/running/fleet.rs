@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::desk::{Desk, End, Step};
+use super::holds::Holds;
 use super::hub::Hub;
 use super::lag::Lag;
 use super::launchpad::Launchpad;
@@ -20,7 +21,7 @@ use super::telling::{News, tell_held};
 use super::watched::Watched;
 use super::watcher::{Orders, Watcher};
 use crate::judge::Accepted;
-use crate::ledger::{Record, ServerState, Snapshot};
+use crate::ledger::{Held, Record, ServerState, Snapshot};
 use crate::outside::clock;
 use crate::probe::Recording;
 use crate::words::{Moment, ServerName};
@@ -57,6 +58,8 @@ struct Members {
     by_name: BTreeMap<ServerName, Member>,
     /// Those that were taken out, and may still have a probe that is being ended.
     leaving: BTreeMap<ServerName, Weak<tokio::sync::Mutex<()>>>,
+    /// What servers are held for, those too that were taken out.
+    holds: Holds,
     tasks: JoinSet<()>,
     stopped: bool,
 }
@@ -126,9 +129,10 @@ impl Fleet {
     /// - what is new is probed soon, many of them one after another;
     /// - what is the same goes on as if nothing had been said;
     /// - what is watched in another way keeps what was counted, and is probed soon; of one that is launched
-    ///   in another way all that was learnt of its start is forgotten. One that is held stays so, unless it says
-    ///   that harm is not to hold it;
-    /// - of what is taken out nothing is known any more; its probe is ended politely, and comes to nothing.
+    ///   in another way all that was learnt of its start is forgotten;
+    /// - of what is taken out nothing is known any more; its probe is ended politely, and comes to nothing;
+    /// - what is held stays so, under another name too, and when it is put back after it was taken out; unless it says that
+    ///   harm is not to hold it.
     ///
     /// Of several with one name the last one counts.
     ///
@@ -144,6 +148,8 @@ impl Fleet {
         while members.tasks.try_join_next().is_some() {}
         let now = clock::now();
         let changes = members.changes(&wanted);
+        let before = self.hub.snapshot();
+        members.see_holds(&before);
         members.dismiss(&changes.removed);
         let kept: BTreeMap<_, _> = changes.added.iter().map(|name| (name.clone(), self.hub.kept_of(name))).collect();
         self.hub.update(|snapshot| {
@@ -151,8 +157,16 @@ impl Fleet {
             members.publish(snapshot, &wanted, kept, now);
         });
         let snapshot = self.hub.snapshot();
-        for state in changes.added.iter().filter_map(|name| snapshot.server(name.as_str())) {
-            tell_held(state, self.hub.keeps());
+        for name in changes.added.iter().chain(&changes.changed) {
+            let (Some(state), Some(server)) = (snapshot.server(name.as_str()), wanted.get(name)) else { continue };
+            let is_new = before.server(name.as_str()).is_none_or(|before| before.held != state.held);
+            if is_new && state.held.is_some() {
+                self.hub.keep_record(state, now);
+                tell_held(state, self.hub.keeps());
+            }
+            if state.held.is_some() || !server.is_held_by_harm() {
+                members.holds.hand_over(server);
+            }
         }
         let mut first = now.up;
         for name in changes.changed.iter().chain(&changes.added) {
@@ -183,6 +197,35 @@ impl Fleet {
         };
         members.tasks.spawn(watcher.run());
         members.by_name.insert(name.clone(), Member { orders, stop, desk, alone });
+    }
+
+    /// A probe by orders that hold no longer has ended a live copy: who is launched as it was is held, now or when it is
+    /// watched again. Nobody is, where it says that harm is not to hold it; nor when all of us ends, and perhaps the host.
+    pub(super) fn harmed(&self, server: &Watched, held: &Held) {
+        let mut members = self.members.lock();
+        if members.stopped {
+            return;
+        }
+        let now = clock::now();
+        let mut is_handed_over = false;
+        for (name, member) in &members.by_name {
+            let watched = Arc::clone(&member.orders.borrow().server);
+            let is_alike = watched.spec == server.spec;
+            is_handed_over |= is_alike;
+            if !watched.is_held_by_harm() || *name != server.name && !is_alike {
+                continue;
+            }
+            self.hub.update_server(name, |state| {
+                state.held.get_or_insert_with(|| held.clone());
+                self.hub.keep_record(state, now);
+            });
+            if let Some(state) = self.hub.snapshot().server(name.as_str()) {
+                tell_held(state, self.hub.keeps());
+            }
+        }
+        if !is_handed_over {
+            members.holds.add(server, held);
+        }
     }
 
     /// A watcher has ended. What was kept for a server that is watched no longer is let go of.
@@ -303,6 +346,15 @@ impl Members {
         changes
     }
 
+    /// Who is held by now, and who is not any more.
+    fn see_holds(&mut self, snapshot: &Snapshot) {
+        for (name, member) in &self.by_name {
+            if let Some(state) = snapshot.server(name.as_str()) {
+                self.holds.see(&member.orders.borrow().server, state);
+            }
+        }
+    }
+
     fn dismiss(&mut self, names: &[ServerName]) {
         self.leaving.retain(|_, alone| alone.strong_count() > 0);
         for name in names {
@@ -330,6 +382,7 @@ impl Members {
                 if let Some(record) = record {
                     state.restore(record);
                 }
+                state.held = state.held.take().or_else(|| self.holds.of_added(server));
                 if !server.is_held_by_harm() {
                     state.held = None;
                 }
@@ -340,11 +393,12 @@ impl Members {
             if before.as_ref() != Some(server) {
                 let state = Arc::make_mut(&mut state);
                 state.set_terms(server.terms(), now);
-                if !server.is_held_by_harm() {
-                    state.resume(now);
-                }
                 if before.is_some_and(|before| server.is_launched_unlike(&before)) {
                     state.forget_launch();
+                    state.held = state.held.take().or_else(|| self.holds.of_launch(server));
+                }
+                if !server.is_held_by_harm() {
+                    state.resume(now);
                 }
             }
             state

@@ -17,7 +17,7 @@ use super::onlooker::Onlooker;
 use super::pace::Grid;
 use super::telling::{News, tell_held};
 use super::watched::{Known, Watched};
-use crate::ledger::{Fact, ServerState, Skip};
+use crate::ledger::{Fact, Held, ServerState, Skip};
 use crate::outside::clock;
 use crate::words::ServerName;
 
@@ -270,7 +270,12 @@ impl Watcher {
             }
             Some((next.due, change))
         });
-        let (due, change) = recorded?;
+        let Some((due, change)) = recorded else {
+            if let Some(held) = Held::by(&report, now) {
+                self.fleet.harmed(&made.server, &held);
+            }
+            return None;
+        };
         self.desk.end(recording, now.up);
         if let Some(state) = self.fleet.hub.snapshot().server(self.name.as_str()) {
             self.news.tell(state, change, &report, now);
