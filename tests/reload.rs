@@ -233,15 +233,45 @@ fn a_server_that_is_launched_in_another_way_keeps_its_counts_and_forgets_its_sta
         let state = running.state("mine");
         assert_eq!((state.probes, state.history.entries().count(), state.last_success), (2, 2, before.last_success));
 
-        // Changed while it is probed: the old way's outcome counts, and teaches nothing about the new one.
-        let slow = || Watched { interval: Duration::from_secs(1800), ..logging("mine", "slow", &log, 3600) };
-        running.fleet.replace(vec![slow()]);
-        until("it is being probed", || (running.hub.snapshot().sidecar.in_flight == 1).then_some(())).await;
+        // Changed while it is probed: that probe is ended, and comes to nothing. Who asked meanwhile gets the new one's outcome.
+        let mute = Watched { interval: Duration::from_secs(1800), ..logging("mine", "mute", &log, 3600) };
+        running.fleet.replace(vec![mute]);
+        until("it is being probed", || (launches(&log) > 1).then_some(())).await;
+        let ask = || {
+            let fleet = Arc::clone(&running.fleet);
+            tokio::spawn(async move { fleet.ask("mine", false, LONG).await })
+        };
+        let began = Instant::now();
+        let early = ask();
+        // It has asked by the time that somebody looks.
+        tokio::task::yield_now().await;
         running.fleet.replace(vec![sample("mine", "sound-modern", 3600)]);
-        until("the old way's outcome", || (running.probes("mine") == 3).then_some(())).await;
-        assert!(!running.state("mine").launched || running.probes("mine") > 3);
-        let modern = || running.state("mine").report().filter(|r| r.era.is_some_and(|era| era.as_str() == "modern")).map(|_| ());
-        until("the new way's", modern).await;
+        let late = ask();
+        for asked in [early, late] {
+            assert!(matches!(asked.await.unwrap(), Asked::Probed(None)));
+            assert!(running.state("mine").era.is_some_and(|era| era.as_str() == "modern"), "by the new one");
+        }
+        assert!(began.elapsed() < Duration::from_secs(25), "not after the old one's time was up: {:?}", began.elapsed());
+        let state = running.state("mine");
+        assert_eq!((state.probes, state.failures.values().sum::<u64>()), (3, 1), "the banner's alone");
+        assert!(state.report().is_some_and(|r| r.era.is_some_and(|era| era.as_str() == "modern")));
+        running.end().await;
+    });
+}
+
+/// What is judged in another way is not asked again: but who asks from then on is answered by that.
+#[test]
+fn who_asks_after_a_reload_is_answered_by_what_it_says() {
+    block_on(async {
+        let running = Running::start();
+        running.fleet.replace(vec![sample("mine", "slow", 3600)]);
+        until("it is being probed", || (running.hub.snapshot().sidecar.in_flight == 1).then_some(())).await;
+        let mut rules = (*sample("mine", "slow", 3600).rules).clone();
+        rules.objectives.insert("startup", Duration::from_millis(1));
+        running.fleet.replace(vec![Watched { rules: Arc::new(rules), ..sample("mine", "slow", 3600) }]);
+        assert!(matches!(running.fleet.ask("mine", false, LONG).await, Asked::Probed(None)));
+        let state = running.state("mine");
+        assert_eq!((state.probes, state.findings.get("latency.slow")), (2, Some(&1)), "the first one counts, and is not the answer");
         running.end().await;
     });
 }
@@ -423,9 +453,10 @@ fn live(script: &str) -> std::process::Child {
     std::process::Command::new("sh").args(["-c", script]).stdin(std::process::Stdio::piped()).spawn().unwrap()
 }
 
-#[test]
-fn harm_that_is_done_while_a_server_is_taken_out_holds_it_when_it_is_back() {
-    let dir = Dir::new("harm");
+/// A server that ends a live copy in its probe, and is replaced by `then` before that is over. What is probed by then is passed
+/// over, and not launched.
+fn harm_then(of_test: &str, then: impl Fn(&str) -> Vec<Vec<Watched>>) {
+    let dir = Dir::new(of_test);
     let (holder, log) = (dir.path("holder"), dir.path("log"));
     let (holder, log_name) = (holder.display(), log.display());
     // Ends who was there before it, and then says nothing.
@@ -437,13 +468,26 @@ fn harm_that_is_done_while_a_server_is_taken_out_holds_it_when_it_is_back() {
         running.fleet.replace(vec![server("mine", "sh", &["-c", &script], 60)]);
         until("a probe", || (launches(&log) == 2).then_some(())).await;
         until("the live copy's end", || copy.try_wait().unwrap().map(|_| ())).await;
-        running.fleet.replace(Vec::new());
-        until("nothing is in flight", || (running.hub.snapshot().sidecar.in_flight == 0).then_some(())).await;
-        running.fleet.replace(vec![server("renamed", "sh", &["-c", &script], 1)]);
-        until("it is passed over", || (passed_over(&running, "renamed") > 0).then_some(())).await;
-        assert_eq!((launches(&log), running.probes("renamed")), (2, 0));
+        for servers in then(&script) {
+            running.fleet.replace(servers.clone());
+            until("that probe is over", || (running.hub.snapshot().sidecar.in_flight == 0).then_some(())).await;
+            for server in servers {
+                until("it is passed over", || (passed_over(&running, server.name.as_str()) > 0).then_some(())).await;
+                assert_eq!((launches(&log), running.probes(server.name.as_str())), (2, 0));
+            }
+        }
         running.end().await;
     });
+}
+
+#[test]
+fn harm_that_is_done_while_a_server_is_taken_out_holds_it_when_it_is_back() {
+    harm_then("out", |script| vec![vec![], vec![server("renamed", "sh", &["-c", script], 1)]]);
+}
+
+#[test]
+fn harm_that_is_done_while_a_server_is_changed_holds_it() {
+    harm_then("changed", |_| vec![vec![sample("mine", "sound", 1)]]);
 }
 
 #[test]

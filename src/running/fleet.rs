@@ -129,7 +129,8 @@ impl Fleet {
     /// - what is new is probed soon, many of them one after another;
     /// - what is the same goes on as if nothing had been said;
     /// - what is watched in another way keeps what was counted, and is probed soon; of one that is launched
-    ///   in another way all that was learnt of its start is forgotten;
+    ///   in another way all that was learnt of its start is forgotten, and a probe that is being made is ended politely and
+    ///   comes to nothing;
     /// - of what is taken out nothing is known any more; its probe is ended politely, and comes to nothing;
     /// - what is held stays so, under another name too, and when it is put back after it was taken out; unless it says that
     ///   harm is not to hold it.
@@ -307,32 +308,44 @@ impl Fleet {
 
     async fn asked(&self, name: &ServerName, record: bool) -> Asked {
         loop {
-            let (step, mut ends) = {
+            let (step, mut ends, server) = {
                 let members = self.members.lock();
                 let Some(member) = members.by_name.get(name) else { return if members.stopped { Asked::Ending } else { Asked::Nobody } };
                 if self.hub.snapshot().server(name.as_str()).is_some_and(|state| state.held.is_some()) {
                     return Asked::Held;
                 }
                 let ends = member.desk.ends();
-                let floor = FLOOR.min(member.orders.borrow().server.interval);
-                (member.desk.ask(record, floor, clock::up()), ends)
+                let server = Arc::clone(&member.orders.borrow().server);
+                (member.desk.ask(record, FLOOR.min(server.interval), clock::up()), ends, server)
             };
             match step {
                 Step::Again(age) => return Asked::Again { age },
                 Step::Rest(left) => sleep(left).await,
                 // It was taken out; or put back meanwhile.
                 Step::Wait if ends.changed().await.is_err() => {}
-                Step::Wait => match ends.borrow_and_update().clone() {
-                    End::TurnedAway => return Asked::Held,
-                    End::Probed(recording) if recording.is_some() || !record => return Asked::Probed(recording),
-                    End::Probed(_) | End::NotYet => {}
-                },
+                Step::Wait => {
+                    let end = ends.borrow_and_update().clone();
+                    match end {
+                        End::TurnedAway => return Asked::Held,
+                        End::Probed { server: probed, recording } => {
+                            if (recording.is_some() || !record) && self.members.lock().will_do(&probed, &server) {
+                                return Asked::Probed(recording);
+                            }
+                        }
+                        End::NotYet => {}
+                    }
+                }
             }
         }
     }
 }
 
 impl Members {
+    /// Whether a probe of this will do for who asked when `asked` was watched: it is that, or what is watched now.
+    fn will_do(&self, probed: &Arc<Watched>, asked: &Arc<Watched>) -> bool {
+        probed == asked || self.by_name.get(&probed.name).is_some_and(|member| member.orders.borrow().server == *probed)
+    }
+
     fn changes(&self, wanted: &BTreeMap<ServerName, Arc<Watched>>) -> Changes {
         let mut changes = Changes::default();
         for (name, server) in wanted {
