@@ -276,6 +276,28 @@ fn who_asks_after_a_reload_is_answered_by_what_it_says() {
     });
 }
 
+/// The probe that a reload brings may take longer than any before it was allowed to.
+#[test]
+fn what_is_known_lasts_as_long_as_a_probe_may_take_by_a_new_configuration() {
+    block_on(async {
+        let running = Running::start();
+        let brief = || {
+            let mut brief = sample("mine", "sound", 2);
+            (brief.times.startup, brief.times.total) = (Duration::from_secs(3), Duration::from_secs(4));
+            brief
+        };
+        running.fleet.replace(vec![brief()]);
+        until("a probe", || (running.probes("mine") > 0).then_some(())).await;
+        running.fleet.replace(vec![Watched { times: sample("mine", "slow", 2).times, ..brief() }]);
+        let mut later = clock::now();
+        later.up += Duration::from_secs(180);
+        assert!(running.state("mine").health(later).is_up());
+        later.up += Duration::from_secs(20);
+        assert_eq!(running.state("mine").health(later), Health::Stale { was: Verdict::Pass });
+        running.end().await;
+    });
+}
+
 #[test]
 fn thresholds_hold_through_a_whole_fleet() {
     let dir = Dir::new("thresholds");

@@ -153,9 +153,10 @@ impl Fleet {
         members.see_holds(&before);
         members.dismiss(&changes.removed);
         let kept: BTreeMap<_, _> = changes.added.iter().map(|name| (name.clone(), self.hub.kept_of(name))).collect();
+        let spread = FIRST_SPREAD * u32::try_from(changes.changed.len()).unwrap_or(u32::MAX);
         self.hub.update(|snapshot| {
             changes.removed.iter().filter_map(|name| snapshot.server(name.as_str())).for_each(|state| self.hub.keep_last_record(state));
-            members.publish(snapshot, &wanted, kept, now);
+            members.publish(snapshot, &wanted, kept, now, spread);
         });
         let snapshot = self.hub.snapshot();
         for name in changes.added.iter().chain(&changes.changed) {
@@ -379,13 +380,14 @@ impl Members {
     }
 
     /// What is known of the wanted servers: of those that were there before, what was known; of the others
-    /// what was `kept`.
+    /// what was `kept`. Who is watched in another way is probed within `spread` after `now`.
     fn publish(
         &self,
         snapshot: &mut Snapshot,
         wanted: &BTreeMap<ServerName, Arc<Watched>>,
         mut kept: BTreeMap<ServerName, (Option<Accepted>, Option<Record>)>,
         now: Moment,
+        spread: Duration,
     ) {
         let states = wanted.iter().map(|(name, server)| {
             let Some(known) = snapshot.server(name.as_str()) else {
@@ -405,7 +407,7 @@ impl Members {
             let before = self.by_name.get(name).map(|member| Arc::clone(&member.orders.borrow().server));
             if before.as_ref() != Some(server) {
                 let state = Arc::make_mut(&mut state);
-                state.set_terms(server.terms(), now);
+                state.set_terms(server.terms(), now, spread);
                 if before.is_some_and(|before| server.is_launched_unlike(&before)) {
                     state.forget_launch();
                     state.held = state.held.take().or_else(|| self.holds.of_launch(server));
