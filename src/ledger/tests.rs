@@ -409,3 +409,23 @@ fn how_the_last_trouble_went_is_kept_until_there_is_another() {
     assert_eq!(probe(Verdict::Pass, 3, None), failed);
     assert_eq!(probe(Verdict::Unknown, 4, Some(&second)), Some((at(4), Verdict::Unknown, Arc::as_ptr(&second))));
 }
+
+/// A person accepts it in the moment between the comparison and its being taken in.
+#[test]
+fn what_is_listed_does_not_differ_from_itself() {
+    use crate::judge::{DriftStatus, Environment, Listing};
+    use crate::probe::tests::world::{Later, Server, World, sound};
+    let mut launch = || -> Box<dyn Server> { Box::new(sound(|_: &serde_json::Value, _: &mut Later| false)) };
+    let seen = World::new(crate::probe::Plan::new(), &mut launch).run();
+    let listing = Listing::of(seen.judged().unwrap(), &Environment::default()).unwrap();
+    let mut differs = report(Verdict::Warn);
+    differs.drift.status = DriftStatus::Differs;
+    let (mut s, fact) = (state(1, 1), Fact { report: Arc::new(differs), at: at(1), listed: Some(listing), reel: None });
+    s.apply(Fact { report: Arc::new(report(Verdict::Pass)), ..fact.clone() });
+    assert!(s.schema.accepted.is_some());
+    s.apply(fact.clone());
+    assert_eq!(s.schema.drifted, Some(false));
+    s.terms.acceptance.locked = true;
+    s.apply(fact);
+    assert_eq!(s.schema.drifted, Some(true), "where a lock file says what is accepted, that is what it was compared with");
+}

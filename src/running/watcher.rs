@@ -18,7 +18,7 @@ use super::onlooker::Onlooker;
 use super::pace::Grid;
 use super::telling::{News, tell_held};
 use super::watched::{Known, Watched};
-use crate::judge::Report;
+use crate::judge::{Accepted, Report};
 use crate::ledger::{Fact, Held, ServerState, Skip};
 use crate::outside::clock;
 use crate::words::ServerName;
@@ -249,7 +249,8 @@ impl Watcher {
         self.fleet.hub.update(|snapshot| snapshot.sidecar.in_flight += 1);
         let launched = Box::new(move || waiting.launched(Instant::now()));
         let (cancel, cancelled) = watch::channel(false);
-        let mut outcome = pin!(self.fleet.launchpad.probe_on(job, Errand { stop: cancelled, launched }));
+        let accepted = self.accepted(server);
+        let mut outcome = pin!(self.fleet.launchpad.probe_on(job, Errand { stop: cancelled, launched, accepted }));
         let (outcome, is_overtaken) = tokio::select! {
             biased;
             is_overtaken = &mut overtaken => {
@@ -282,11 +283,18 @@ impl Watcher {
             spec: Arc::clone(&server.spec),
             plan,
             rules: Arc::clone(&server.rules),
-            accepted: server.locked().or_else(|| state.schema.accepted.clone()),
+            accepted: None,
             record,
             coexists: state.coexists,
             onlooker: Onlooker::default(),
         })
+    }
+
+    /// What the server's lists are compared with, when that is asked.
+    fn accepted(&self, server: &Watched) -> Box<dyn FnOnce() -> Option<Accepted> + Send> {
+        let (locked, hub, name) = (server.locked(), Arc::clone(&self.fleet.hub), self.name.clone());
+        let seen = move || hub.snapshot().server(name.as_str()).and_then(|state| state.schema.accepted.clone());
+        Box::new(|| locked.or_else(seen))
     }
 
     /// Takes the outcome into what is known; returns when the next probe is due. `None` if nobody is to
