@@ -623,6 +623,85 @@ fn a_file_that_is_followed_is_read_again_when_it_changes() {
     });
 }
 
+/// In virtual time, so that nobody waits for looks at files.
+fn block_on_paused(test: impl Future<Output = ()>) {
+    tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap().block_on(test);
+}
+
+#[test]
+fn what_is_refused_is_tried_again_and_told_once() {
+    let dir = Dir::new("refused");
+    let (file, late) = (dir.path("servers"), dir.path("late"));
+    std::fs::write(&file, "a").unwrap();
+    block_on_paused(async {
+        let running = Running::start();
+        let readings = Arc::new(AtomicUsize::new(0));
+        // Another file is needed, which is followed by nobody.
+        let load: reload::Load = {
+            let (readings, late) = (Arc::clone(&readings), late.clone());
+            Arc::new(move || {
+                readings.fetch_add(1, Ordering::SeqCst);
+                match std::fs::read_to_string(&late) {
+                    Ok(text) if text == "x" => Ok(Vec::new().into()),
+                    Ok(text) => Err(format!("{text} is wrong")),
+                    Err(error) => Err(error.to_string()),
+                }
+            })
+        };
+        let told = Arc::new(parking_lot::Mutex::new(Vec::new()));
+        let tell = Arc::clone(&told);
+        let reloader = Reloader::new(Arc::clone(&running.fleet), load, Box::new(move |reading| tell.lock().push(reading)));
+        let (follow, stopped) = (reload::Follow { files: vec![file.clone()], used: None }, running.stop.subscribe());
+        let following = tokio::spawn(async move { reloader.follow(follow, stopped).await });
+        let at_least = |n| until("it is read again", move || (readings.load(Ordering::SeqCst) >= n).then_some(()));
+        let expected = |accepted: &[bool]| accepted.iter().flat_map(|a| [Reading::Begun, Reading::Ended { accepted: *a }]).collect::<Vec<_>>();
+        at_least.clone()(5).await;
+        assert_eq!(*told.lock(), expected(&[false]), "once");
+        // Whole, or not at all.
+        let write = |text: &str| {
+            std::fs::write(dir.path("new"), text).unwrap();
+            std::fs::rename(dir.path("new"), &late).unwrap();
+        };
+        write("7");
+        at_least.clone()(9).await;
+        assert_eq!(*told.lock(), expected(&[false, false]), "for another reason");
+        write("x");
+        until("it is used", || running.hub.snapshot().reading.refused.is_none().then_some(())).await;
+        assert_eq!(*told.lock(), expected(&[false, false, true]));
+        running.end().await;
+        following.await.unwrap();
+    });
+}
+
+#[test]
+fn a_file_that_changes_all_the_time_is_read_all_the_same() {
+    let dir = Dir::new("restless");
+    let file = dir.path("servers");
+    std::fs::write(&file, "0").unwrap();
+    block_on_paused(async {
+        let running = Running::start();
+        let readings = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&readings);
+        let load: reload::Load = Arc::new(move || {
+            count.fetch_add(1, Ordering::SeqCst);
+            Ok(Vec::new().into())
+        });
+        let reloader = Reloader::new(Arc::clone(&running.fleet), load, Box::new(|_| {}));
+        let (follow, stopped) = (reload::Follow { files: vec![file.clone()], used: None }, running.stop.subscribe());
+        let following = tokio::spawn(async move { reloader.follow(follow, stopped).await });
+        let writing = tokio::spawn(async move {
+            for n in 1.. {
+                tokio::time::sleep(Duration::from_millis(200)).await;
+                std::fs::write(&file, n.to_string()).unwrap();
+            }
+        });
+        until("it is read", || (readings.load(Ordering::SeqCst) > 0).then_some(())).await;
+        writing.abort();
+        running.end().await;
+        following.await.unwrap();
+    });
+}
+
 /// Descriptors of this process.
 fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
@@ -775,6 +854,22 @@ fn the_program_follows_what_a_clients_file_points_at() {
     serving.becomes("/health/with", 404);
     std::fs::write(dir.path("second.env"), "A=1\n").unwrap();
     serving.becomes("/health/with", 200);
+}
+
+/// It is refused as long as a file is missing that it names only now.
+#[test]
+fn the_program_takes_a_configuration_once_all_that_it_names_is_there() {
+    let (run, dir) = (Run::new(), Dir::new("late"));
+    let file = dir.path("stdiowatch.yaml");
+    let write = |interval: &str| std::fs::write(&file, configuration(&[("mine", "sound", interval)])).unwrap();
+    write("1h");
+    let serving = Serving::start(&run, &["--watch-config", "--config", file.to_str().unwrap()]);
+    serving.becomes("/health/mine", 200);
+    write("2h, env_from_file: {TOKEN: token.txt}");
+    serving.metric_becomes("stdiowatch_config_last_reload_successful", 0.0);
+    std::fs::write(dir.path("token.txt"), "x").unwrap();
+    serving.metric_becomes("stdiowatch_config_last_reload_successful", 1.0);
+    assert_eq!(serving.metric("stdiowatch_interval_seconds{server=\"mine\"}"), Some(7200.0));
 }
 
 #[test]
