@@ -106,11 +106,11 @@ enum Woken {
 /// What becomes of a probe that is to be made.
 enum Probed {
     /// It is made.
-    Well(Outcome),
+    Well(Box<Outcome>),
     /// It was stopped before it was its turn.
     Stopped,
     /// The server is launched in another way by now, so that what came of it, if anything did, says nothing any more.
-    Overtaken(Option<Box<Report>>),
+    Overtaken(Option<Box<Outcome>>),
 }
 
 /// A probe that is made.
@@ -175,14 +175,14 @@ impl Watcher {
                 Probed::Well(outcome) => outcome,
                 Probed::Stopped => return,
                 Probed::Overtaken(outcome) => {
-                    self.drop_outcome(&orders.server, outcome.as_deref());
+                    self.drop_outcome(&orders.server, outcome.as_ref().map(|outcome| &outcome.report));
                     self.desk.put_off();
                     due = Due::at(clock::up());
                     continue;
                 }
             };
             let earliest = if is_first { served + orders.server.interval / 2 } else { Duration::ZERO };
-            let made = Made { outcome, server: Arc::clone(&orders.server), served, earliest };
+            let made = Made { outcome: *outcome, server: Arc::clone(&orders.server), served, earliest };
             let Some(next) = self.record(made, &grid) else { return };
             (due, is_first) = (Due::at(next), false);
         }
@@ -262,8 +262,8 @@ impl Watcher {
         if outcome.is_none() || is_overtaken {
             self.fleet.hub.update(|snapshot| snapshot.sidecar.in_flight -= 1);
         }
-        match outcome {
-            outcome if is_overtaken => Probed::Overtaken(outcome.map(|outcome| Box::new(outcome.report))),
+        match outcome.map(Box::new) {
+            outcome if is_overtaken => Probed::Overtaken(outcome),
             Some(outcome) => Probed::Well(outcome),
             None => Probed::Stopped,
         }
