@@ -233,15 +233,67 @@ fn a_server_that_is_launched_in_another_way_keeps_its_counts_and_forgets_its_sta
         let state = running.state("mine");
         assert_eq!((state.probes, state.history.entries().count(), state.last_success), (2, 2, before.last_success));
 
-        // Changed while it is probed: the old way's outcome counts, and teaches nothing about the new one.
-        let slow = || Watched { interval: Duration::from_secs(1800), ..logging("mine", "slow", &log, 3600) };
-        running.fleet.replace(vec![slow()]);
-        until("it is being probed", || (running.hub.snapshot().sidecar.in_flight == 1).then_some(())).await;
+        // Changed while it is probed: that probe is ended, and comes to nothing. Who asked meanwhile gets the new one's outcome.
+        let mute = Watched { interval: Duration::from_secs(1800), ..logging("mine", "mute", &log, 3600) };
+        running.fleet.replace(vec![mute]);
+        until("it is being probed", || (launches(&log) > 1).then_some(())).await;
+        let ask = || {
+            let fleet = Arc::clone(&running.fleet);
+            tokio::spawn(async move { fleet.ask("mine", false, LONG).await })
+        };
+        let began = Instant::now();
+        let early = ask();
+        // It has asked by the time that somebody looks.
+        tokio::task::yield_now().await;
         running.fleet.replace(vec![sample("mine", "sound-modern", 3600)]);
-        until("the old way's outcome", || (running.probes("mine") == 3).then_some(())).await;
-        assert!(!running.state("mine").launched || running.probes("mine") > 3);
-        let modern = || running.state("mine").report().filter(|r| r.era.is_some_and(|era| era.as_str() == "modern")).map(|_| ());
-        until("the new way's", modern).await;
+        let late = ask();
+        for asked in [early, late] {
+            assert!(matches!(asked.await.unwrap(), Asked::Probed(None)));
+            assert!(running.state("mine").era.is_some_and(|era| era.as_str() == "modern"), "by the new one");
+        }
+        assert!(began.elapsed() < Duration::from_secs(25), "not after the old one's time was up: {:?}", began.elapsed());
+        let state = running.state("mine");
+        assert_eq!((state.probes, state.failures.values().sum::<u64>()), (3, 1), "the banner's alone");
+        assert!(state.report().is_some_and(|r| r.era.is_some_and(|era| era.as_str() == "modern")));
+        running.end().await;
+    });
+}
+
+/// What is judged in another way is not asked again: but who asks from then on is answered by that.
+#[test]
+fn who_asks_after_a_reload_is_answered_by_what_it_says() {
+    block_on(async {
+        let running = Running::start();
+        running.fleet.replace(vec![sample("mine", "slow", 3600)]);
+        until("it is being probed", || (running.hub.snapshot().sidecar.in_flight == 1).then_some(())).await;
+        let mut rules = (*sample("mine", "slow", 3600).rules).clone();
+        rules.objectives.insert("startup", Duration::from_millis(1));
+        running.fleet.replace(vec![Watched { rules: Arc::new(rules), ..sample("mine", "slow", 3600) }]);
+        assert!(matches!(running.fleet.ask("mine", false, LONG).await, Asked::Probed(None)));
+        let state = running.state("mine");
+        assert_eq!((state.probes, state.findings.get("latency.slow")), (2, Some(&1)), "the first one counts, and is not the answer");
+        running.end().await;
+    });
+}
+
+/// The probe that a reload brings may take longer than any before it was allowed to.
+#[test]
+fn what_is_known_lasts_as_long_as_a_probe_may_take_by_a_new_configuration() {
+    block_on(async {
+        let running = Running::start();
+        let brief = || {
+            let mut brief = sample("mine", "sound", 2);
+            (brief.times.startup, brief.times.total) = (Duration::from_secs(3), Duration::from_secs(4));
+            brief
+        };
+        running.fleet.replace(vec![brief()]);
+        until("a probe", || (running.probes("mine") > 0).then_some(())).await;
+        running.fleet.replace(vec![Watched { times: sample("mine", "slow", 2).times, ..brief() }]);
+        let mut later = clock::now();
+        later.up += Duration::from_secs(180);
+        assert!(running.state("mine").health(later).is_up());
+        later.up += Duration::from_secs(20);
+        assert_eq!(running.state("mine").health(later), Health::Stale { was: Verdict::Pass });
         running.end().await;
     });
 }
@@ -374,6 +426,92 @@ fn a_server_that_is_held_stays_so_whoever_asks_and_whatever_is_reloaded() {
     });
 }
 
+fn passed_over(running: &Running, name: &str) -> u64 {
+    running.state(name).skipped.get(&Skip::PeerHarmed).copied().unwrap_or_default()
+}
+
+/// Two client files that have a server of one name each have both called something else.
+#[test]
+fn a_hold_goes_with_the_server_whatever_it_is_called_and_wherever_it_was_meanwhile() {
+    let dir = Dir::new("renamed");
+    let log = dir.path("log");
+    block_on(async {
+        let running = Running::start();
+        let mine = |name: &str| logging(name, "sound", &log, 1);
+        running.fleet.replace(vec![mine("mine")]);
+        until("a probe", || (running.probes("mine") > 0).then_some(())).await;
+        let hold = |state: &mut ServerState| state.held = Some(Held { since: clock::now(), why: "a test".to_owned() });
+        running.hub.update_server(&ServerName::new("mine").unwrap(), hold);
+        until("it is passed over", || (passed_over(&running, "mine") > 0).then_some(())).await;
+        let before = launches(&log);
+        let other = |name: &str| sample(name, "sound-modern", 1);
+
+        running.fleet.replace(vec![mine("mine (cursor)"), other("mine (x)")]);
+        assert_eq!(running.state("mine (cursor)").held.as_ref().map(|held| held.why.as_str()), Some("a test"));
+        assert_eq!(running.health("mine (cursor)"), Health::Known(Verdict::Unknown));
+        until("the other one is probed", || (running.probes("mine (x)") > 0).then_some(())).await;
+        // Nothing of it, and then under the name that it had; the same command twice; another command under its name, and it
+        // under another; and so again once nothing was there.
+        for servers in [vec![], vec![mine("mine")], vec![mine("mine"), mine("twice")], vec![other("mine"), mine("old")], vec![], vec![other("mine")]]
+        {
+            running.fleet.replace(servers.clone());
+            for server in &servers {
+                until("it is passed over", || (passed_over(&running, server.name.as_str()) > 0).then_some(())).await;
+                assert_eq!(running.probes(server.name.as_str()), 0);
+            }
+        }
+        // A person knows: of this name nothing is held any more, whatever it is launched by.
+        running.hub.resume(&ServerName::new("mine").unwrap(), clock::now());
+        until("it is probed", || (running.probes("mine") > 0).then_some(())).await;
+        assert_eq!(launches(&log), before);
+        running.fleet.replace(vec![mine("mine")]);
+        until("that is too, but for the hold of the other name", || (running.state("mine").held.is_some()).then_some(())).await;
+        running.end().await;
+    });
+}
+
+/// A live copy of what `script` runs, ended with what holds it.
+fn live(script: &str) -> std::process::Child {
+    std::process::Command::new("sh").args(["-c", script]).stdin(std::process::Stdio::piped()).spawn().unwrap()
+}
+
+/// A server that ends a live copy in its probe, and is replaced by `then` before that is over. What is probed by then is passed
+/// over, and not launched.
+fn harm_then(of_test: &str, then: impl Fn(&str) -> Vec<Vec<Watched>>) {
+    let dir = Dir::new(of_test);
+    let (holder, log) = (dir.path("holder"), dir.path("log"));
+    let (holder, log_name) = (holder.display(), log.display());
+    // Ends who was there before it, and then says nothing.
+    let script = format!("[ -e {holder} ] && kill $(cat {holder}); echo $$ > {holder}; echo launched >> {log_name}; while read -r line; do :; done");
+    block_on(async {
+        let running = Running::start();
+        let mut copy = live(&script);
+        until("a live copy", || (launches(&log) == 1).then_some(())).await;
+        running.fleet.replace(vec![server("mine", "sh", &["-c", &script], 60)]);
+        until("a probe", || (launches(&log) == 2).then_some(())).await;
+        until("the live copy's end", || copy.try_wait().unwrap().map(|_| ())).await;
+        for servers in then(&script) {
+            running.fleet.replace(servers.clone());
+            until("that probe is over", || (running.hub.snapshot().sidecar.in_flight == 0).then_some(())).await;
+            for server in servers {
+                until("it is passed over", || (passed_over(&running, server.name.as_str()) > 0).then_some(())).await;
+                assert_eq!((launches(&log), running.probes(server.name.as_str())), (2, 0));
+            }
+        }
+        running.end().await;
+    });
+}
+
+#[test]
+fn harm_that_is_done_while_a_server_is_taken_out_holds_it_when_it_is_back() {
+    harm_then("out", |script| vec![vec![], vec![server("renamed", "sh", &["-c", script], 1)]]);
+}
+
+#[test]
+fn harm_that_is_done_while_a_server_is_changed_holds_it() {
+    harm_then("changed", |_| vec![vec![sample("mine", "sound", 1)]]);
+}
+
 #[test]
 fn who_says_that_harm_is_not_to_hold_a_server_resumes_it() {
     block_on(async {
@@ -480,6 +618,85 @@ fn a_file_that_is_followed_is_read_again_when_it_changes() {
         let following = tokio::spawn(async move { reloader.follow(follow, stopped).await });
         std::fs::write(&file, "a b").unwrap();
         until("the new server", || running.hub.snapshot().server("b").map(|_| ())).await;
+        running.end().await;
+        following.await.unwrap();
+    });
+}
+
+/// In virtual time, so that nobody waits for looks at files.
+fn block_on_paused(test: impl Future<Output = ()>) {
+    tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap().block_on(test);
+}
+
+#[test]
+fn what_is_refused_is_tried_again_and_told_once() {
+    let dir = Dir::new("refused");
+    let (file, late) = (dir.path("servers"), dir.path("late"));
+    std::fs::write(&file, "a").unwrap();
+    block_on_paused(async {
+        let running = Running::start();
+        let readings = Arc::new(AtomicUsize::new(0));
+        // Another file is needed, which is followed by nobody.
+        let load: reload::Load = {
+            let (readings, late) = (Arc::clone(&readings), late.clone());
+            Arc::new(move || {
+                readings.fetch_add(1, Ordering::SeqCst);
+                match std::fs::read_to_string(&late) {
+                    Ok(text) if text == "x" => Ok(Vec::new().into()),
+                    Ok(text) => Err(format!("{text} is wrong")),
+                    Err(error) => Err(error.to_string()),
+                }
+            })
+        };
+        let told = Arc::new(parking_lot::Mutex::new(Vec::new()));
+        let tell = Arc::clone(&told);
+        let reloader = Reloader::new(Arc::clone(&running.fleet), load, Box::new(move |reading| tell.lock().push(reading)));
+        let (follow, stopped) = (reload::Follow { files: vec![file.clone()], used: None }, running.stop.subscribe());
+        let following = tokio::spawn(async move { reloader.follow(follow, stopped).await });
+        let at_least = |n| until("it is read again", move || (readings.load(Ordering::SeqCst) >= n).then_some(()));
+        let expected = |accepted: &[bool]| accepted.iter().flat_map(|a| [Reading::Begun, Reading::Ended { accepted: *a }]).collect::<Vec<_>>();
+        at_least.clone()(5).await;
+        assert_eq!(*told.lock(), expected(&[false]), "once");
+        // Whole, or not at all.
+        let write = |text: &str| {
+            std::fs::write(dir.path("new"), text).unwrap();
+            std::fs::rename(dir.path("new"), &late).unwrap();
+        };
+        write("7");
+        at_least.clone()(9).await;
+        assert_eq!(*told.lock(), expected(&[false, false]), "for another reason");
+        write("x");
+        until("it is used", || running.hub.snapshot().reading.refused.is_none().then_some(())).await;
+        assert_eq!(*told.lock(), expected(&[false, false, true]));
+        running.end().await;
+        following.await.unwrap();
+    });
+}
+
+#[test]
+fn a_file_that_changes_all_the_time_is_read_all_the_same() {
+    let dir = Dir::new("restless");
+    let file = dir.path("servers");
+    std::fs::write(&file, "0").unwrap();
+    block_on_paused(async {
+        let running = Running::start();
+        let readings = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&readings);
+        let load: reload::Load = Arc::new(move || {
+            count.fetch_add(1, Ordering::SeqCst);
+            Ok(Vec::new().into())
+        });
+        let reloader = Reloader::new(Arc::clone(&running.fleet), load, Box::new(|_| {}));
+        let (follow, stopped) = (reload::Follow { files: vec![file.clone()], used: None }, running.stop.subscribe());
+        let following = tokio::spawn(async move { reloader.follow(follow, stopped).await });
+        let writing = tokio::spawn(async move {
+            for n in 1.. {
+                tokio::time::sleep(Duration::from_millis(200)).await;
+                std::fs::write(&file, n.to_string()).unwrap();
+            }
+        });
+        until("it is read", || (readings.load(Ordering::SeqCst) > 0).then_some(())).await;
+        writing.abort();
         running.end().await;
         following.await.unwrap();
     });
@@ -637,6 +854,22 @@ fn the_program_follows_what_a_clients_file_points_at() {
     serving.becomes("/health/with", 404);
     std::fs::write(dir.path("second.env"), "A=1\n").unwrap();
     serving.becomes("/health/with", 200);
+}
+
+/// It is refused as long as a file is missing that it names only now.
+#[test]
+fn the_program_takes_a_configuration_once_all_that_it_names_is_there() {
+    let (run, dir) = (Run::new(), Dir::new("late"));
+    let file = dir.path("stdiowatch.yaml");
+    let write = |interval: &str| std::fs::write(&file, configuration(&[("mine", "sound", interval)])).unwrap();
+    write("1h");
+    let serving = Serving::start(&run, &["--watch-config", "--config", file.to_str().unwrap()]);
+    serving.becomes("/health/mine", 200);
+    write("2h, env_from_file: {TOKEN: token.txt}");
+    serving.metric_becomes("stdiowatch_config_last_reload_successful", 0.0);
+    std::fs::write(dir.path("token.txt"), "x").unwrap();
+    serving.metric_becomes("stdiowatch_config_last_reload_successful", 1.0);
+    assert_eq!(serving.metric("stdiowatch_interval_seconds{server=\"mine\"}"), Some(7200.0));
 }
 
 #[test]

@@ -14,14 +14,16 @@ use stdiowatch::judge::LockFile;
 use stdiowatch::outside::vault::Vault;
 
 /// A server of the legacy era that lists what is in the file `tools` beside it, and calls itself what
-/// is in the file `version`.
+/// is in the file `version`. While there is a file `hold`, it lists nothing, and makes a file `holds`.
 const SERVER: &str = r#"
 while IFS= read -r line; do
   id=${line##*\"id\":}; id=${id%%[,\}]*}
   case $line in
     *'"server/discover"'*) echo '{"jsonrpc":"2.0","id":'$id',"error":{"code":-32601,"message":"Method not found"}}' ;;
     *'"initialize"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"mine","version":"'$(cat "$0.version")'"}}}' ;;
-    *'"tools/list"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"tools":'$(cat "$0.tools")'}}' ;;
+    *'"tools/list"'*)
+      while [ -e "$0.hold" ]; do : >"$0.holds"; sleep 0.02; done
+      echo '{"jsonrpc":"2.0","id":'$id',"result":{"tools":'$(cat "$0.tools")'}}' ;;
   esac
 done
 "#;
@@ -339,6 +341,30 @@ fn what_was_accepted_outlives_a_restart() {
     let serving = serve();
     serving.becomes("/readyz", 200);
     assert_eq!(serving.metric("stdiowatch_schema_drift{server=\"mine\"}"), Some(0.0), "what was accepted outlives a restart too");
+}
+
+#[test]
+fn what_is_accepted_while_a_probe_runs_is_what_it_is_compared_with() {
+    let mine = Mine::new();
+    let serving = mine.serve(&["--enable-actions"]);
+    let drift = "stdiowatch_schema_drift{server=\"mine\"}";
+    serving.metric_becomes(drift, 0.0);
+    mine.is("1.1.0", &[&ECHO.replace("back", "home"), ADD]);
+    serving.metric_becomes(drift, 1.0);
+    mine.scratch.write("mine.hold", "");
+    let holds = || Path::new(&mine.scratch.path("mine.holds")).exists().then_some(());
+    poll(LONG, holds).unwrap();
+    let told = || {
+        let of = |series: &str| serving.metric(series).unwrap();
+        (of("stdiowatch_findings_total{server=\"mine\",code=\"drift.changed\"}"), of("stdiowatch_probes_total{server=\"mine\"}"))
+    };
+    let (findings, probes) = told();
+    assert!(findings > 0.0);
+    assert_eq!(serving.ask("POST", "/-/accept/mine").0, 200);
+    assert_eq!((serving.metric(drift), told()), (Some(0.0), (findings, probes)), "it still runs");
+    fs::remove_file(mine.scratch.path("mine.hold")).unwrap();
+    poll(LONG, || (told().1 > probes).then_some(())).unwrap();
+    assert_eq!((serving.metric(drift), told().0), (Some(0.0), findings));
 }
 
 #[test]

@@ -59,6 +59,11 @@ impl SchemaState {
             self.listed = Some(Arc::new(listed));
         }
         self.compare(report);
+        // It was accepted in the moment between the comparison and this.
+        if !acceptance.locked && self.is_accepted() {
+            self.drifted = Some(false);
+            self.classes.clear();
+        }
         if !acceptance.locked {
             self.settle(acceptance.after);
         }
@@ -112,6 +117,11 @@ impl SchemaState {
             DriftStatus::Same | DriftStatus::Order => Some(false),
             DriftStatus::Differs => Some(!drift.allowed),
         };
+    }
+
+    /// Whether the last listing is the accepted one.
+    fn is_accepted(&self) -> bool {
+        matches!((&self.listed, &self.accepted), (Some(listed), Some(accepted)) if listed.digest == accepted.listing.digest)
     }
 
     /// Accepts by itself what may be: the first schema, one that is the same under new conditions, one

@@ -99,6 +99,16 @@ pub struct Held {
     pub why: String,
 }
 
+impl Held {
+    /// What a probe that ended at `at` holds its server for: a live copy that died, unless the configuration makes little of
+    /// it.
+    #[must_use]
+    pub fn by(report: &Report, at: Moment) -> Option<Held> {
+        let found = report.findings.iter().find(|f| f.code == PEER_HARMED)?;
+        (found.severity >= Severity::Unknown).then(|| Held { since: at, why: found.message.clone() })
+    }
+}
+
 /// What is to be said of a server at a given moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
@@ -157,6 +167,8 @@ pub struct ServerState {
     pub since: Option<Moment>,
     /// When the last verdict expires.
     pub expires: Duration,
+    /// Since when other terms hold than those of the last verdict.
+    renewed: Option<Duration>,
     /// By how much the next probe was put off.
     pub backoff: Duration,
     /// Probes in a row that failed.
@@ -227,6 +239,7 @@ impl ServerState {
             known: None,
             since: None,
             expires: Duration::ZERO,
+            renewed: None,
             backoff: Duration::ZERO,
             consecutive_failures: 0,
             consecutive_successes: 0,
@@ -330,6 +343,7 @@ impl ServerState {
         if let Some(listed) = fact.listed {
             self.schema.take(listed, report, self.terms.acceptance, fact.at);
         }
+        self.renewed = None;
         self.expect(fact.at, self.terms.interval, Duration::ZERO);
         // A handshake that fails is a reason to look for the era again.
         self.era = if report.verdict == Verdict::Fail { report.era } else { report.era.or(self.era) };
@@ -341,8 +355,8 @@ impl ServerState {
             startup_ms: report.timings.startup_ms,
         });
         self.coexists |= report.verdict.is_up() && !report.peers.live.is_empty();
-        if let Some(harmed) = harmed(report) {
-            self.held = Some(Held { since: fact.at, why: harmed });
+        if let Some(held) = Held::by(report, fact.at) {
+            self.held = Some(held);
         }
         if report.verdict == Verdict::Fail {
             self.last_failure = Some((fact.at, Arc::clone(report)));
@@ -367,9 +381,12 @@ impl ServerState {
     /// The next probe begins `next_in` after `now`, put off by `backoff` because the server keeps failing.
     pub fn expect(&mut self, now: Moment, next_in: Duration, backoff: Duration) {
         self.backoff = backoff;
-        // It has this long to begin and to end before its absence says something.
-        let slack = self.terms.interval / 2 + Duration::from_secs(5);
-        self.expires = now.up + next_in + self.terms.total * self.patience() + slack;
+        self.expires = now.up + next_in + self.may_take();
+    }
+
+    /// So long a probe has to begin and to end before its absence says something.
+    fn may_take(&self) -> Duration {
+        self.terms.total * self.patience() + self.terms.interval / 2 + Duration::from_secs(5)
     }
 
     /// How the server is doing, by all probes so far.
@@ -389,9 +406,17 @@ impl ServerState {
         }
     }
 
-    /// It is watched by other terms from now on. What has been counted stays; thresholds hold at once.
-    pub fn set_terms(&mut self, terms: Terms, now: Moment) {
+    /// It is watched by other terms from now on, and probed by them within `next_in`. What has been counted stays; thresholds
+    /// hold at once. The last verdict is overdue only when that probe is too; but it may change again and again, and then that
+    /// holds of the first change, and what has expired stays so.
+    pub fn set_terms(&mut self, terms: Terms, now: Moment, next_in: Duration) {
+        // One that is being made is ended before.
+        let ending: Duration = self.terms.timeouts.iter().filter(|(phase, _)| *phase == Phase::Shutdown).map(|(_, time)| *time).sum();
         self.terms = terms;
+        if now.up < self.expires {
+            let renewed = *self.renewed.get_or_insert(now.up);
+            self.expires = self.expires.max(renewed + next_in + ending + self.may_take());
+        }
         if let Some(verdict) = self.report().map(|report| report.verdict) {
             self.stand(verdict, now);
         }
@@ -500,12 +525,6 @@ impl ServerState {
         let watched = at.since(last) <= UNWATCHED.max(self.terms.interval * UNWATCHED_INTERVALS);
         before.since.filter(|_| watched)
     }
-}
-
-/// What is said of a live copy that died, unless the configuration makes little of it.
-fn harmed(report: &Report) -> Option<String> {
-    let found = report.findings.iter().find(|f| f.code == PEER_HARMED)?;
-    (found.severity >= Severity::Unknown).then(|| found.message.clone())
 }
 
 /// The code of the first finding of the worst severity, unless that is `info`.

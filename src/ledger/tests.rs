@@ -89,6 +89,34 @@ fn an_unknown_outcome_is_shown_and_blames_nobody() {
 }
 
 #[test]
+fn a_verdict_lasts_until_a_probe_by_other_terms_could_have_ended() {
+    let mut s = state(1, 1);
+    let seconds = Duration::from_secs;
+    let lasting = |total, shutdown| Terms {
+        interval: seconds(2),
+        timeouts: vec![(Phase::Handshake, seconds(1)), (Phase::Shutdown, seconds(shutdown))],
+        total: seconds(total),
+        ..terms(1, 1)
+    };
+    s.set_terms(lasting(4, 3), at(0), Duration::ZERO);
+    apply(&mut s, Verdict::Pass, 100);
+    assert_eq!(s.expires, seconds(100 + 2 + 4 + 1 + 5));
+    // The one that is being made has 3 s to end.
+    s.set_terms(lasting(60, 1), at(101), seconds(7));
+    assert_eq!(s.expires, seconds(101 + 7 + 3 + 60 + 1 + 5));
+    // Nobody waits for ever, however often that changes; nor for less than before.
+    s.set_terms(lasting(60, 1), at(170), seconds(7));
+    s.set_terms(lasting(4, 1), at(170), seconds(7));
+    assert_eq!(s.expires, seconds(177));
+    // What is overdue is not known by a reload.
+    s.set_terms(lasting(60, 1), at(177), seconds(7));
+    assert_eq!(s.health(at(177)), Health::Stale { was: Verdict::Pass });
+    apply(&mut s, Verdict::Pass, 200);
+    s.set_terms(lasting(60, 1), at(210), Duration::ZERO);
+    assert_eq!(s.expires, seconds(210 + 1 + 60 + 1 + 5));
+}
+
+#[test]
 fn a_verdict_expires_by_itself() {
     let mut s = state(1, 1);
     apply(&mut s, Verdict::Pass, 100);
@@ -204,16 +232,16 @@ fn other_thresholds_hold_at_once() {
     apply(&mut s, Verdict::Fail, 2);
     apply(&mut s, Verdict::Fail, 3);
     assert_eq!(s.health(at(3)), Health::Known(Verdict::Pass));
-    s.set_terms(terms(2, 3), at(4));
+    s.set_terms(terms(2, 3), at(4), Duration::ZERO);
     assert_eq!((s.health(at(4)), s.since, s.consecutive_failures), (Health::Known(Verdict::Fail), Some(at(4)), 2));
-    s.set_terms(terms(9, 3), at(5));
+    s.set_terms(terms(9, 3), at(5), Duration::ZERO);
     assert_eq!((s.health(at(5)), s.since), (Health::Known(Verdict::Fail), Some(at(4))), "a failing server is given no credit");
     apply(&mut s, Verdict::Pass, 6);
     assert_eq!(s.health(at(6)), Health::Known(Verdict::Fail));
-    s.set_terms(terms(9, 1), at(7));
+    s.set_terms(terms(9, 1), at(7), Duration::ZERO);
     assert_eq!(s.health(at(7)), Health::Known(Verdict::Pass));
     let mut fresh = state(1, 1);
-    fresh.set_terms(terms(2, 2), at(1));
+    fresh.set_terms(terms(2, 2), at(1), Duration::ZERO);
     assert_eq!(fresh.health(at(1)), Health::NotProbed);
 }
 
@@ -380,4 +408,24 @@ fn how_the_last_trouble_went_is_kept_until_there_is_another() {
     assert_eq!(failed, Some((at(2), Verdict::Fail, Arc::as_ptr(&first))));
     assert_eq!(probe(Verdict::Pass, 3, None), failed);
     assert_eq!(probe(Verdict::Unknown, 4, Some(&second)), Some((at(4), Verdict::Unknown, Arc::as_ptr(&second))));
+}
+
+/// A person accepts it in the moment between the comparison and its being taken in.
+#[test]
+fn what_is_listed_does_not_differ_from_itself() {
+    use crate::judge::{DriftStatus, Environment, Listing};
+    use crate::probe::tests::world::{Later, Server, World, sound};
+    let mut launch = || -> Box<dyn Server> { Box::new(sound(|_: &serde_json::Value, _: &mut Later| false)) };
+    let seen = World::new(crate::probe::Plan::new(), &mut launch).run();
+    let listing = Listing::of(seen.judged().unwrap(), &Environment::default()).unwrap();
+    let mut differs = report(Verdict::Warn);
+    differs.drift.status = DriftStatus::Differs;
+    let (mut s, fact) = (state(1, 1), Fact { report: Arc::new(differs), at: at(1), listed: Some(listing), reel: None });
+    s.apply(Fact { report: Arc::new(report(Verdict::Pass)), ..fact.clone() });
+    assert!(s.schema.accepted.is_some());
+    s.apply(fact.clone());
+    assert_eq!(s.schema.drifted, Some(false));
+    s.terms.acceptance.locked = true;
+    s.apply(fact);
+    assert_eq!(s.schema.drifted, Some(true), "where a lock file says what is accepted, that is what it was compared with");
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
+use super::watched::Watched;
 use crate::probe::Recording;
 
 /// One server's desk: those who ask on this side, its watcher on the other.
@@ -36,7 +37,12 @@ pub(super) enum End {
     /// The server is held.
     TurnedAway,
     /// A probe ended, and its outcome is published.
-    Probed(Option<Arc<Recording>>),
+    Probed {
+        /// What it probed.
+        server: Arc<Watched>,
+        /// If it was recorded.
+        recording: Option<Arc<Recording>>,
+    },
 }
 
 /// What to do for the outcome.
@@ -96,12 +102,20 @@ impl Desk {
         record
     }
 
-    /// It has ended at `now`, and its outcome is published.
-    pub(super) fn end(&self, recording: Option<Recording>, now: Duration) {
+    /// It has ended, and its outcome is published. It will do for a while after `now`, if it was of what is watched still.
+    pub(super) fn end(&self, server: Arc<Watched>, recording: Option<Recording>, now: Option<Duration>) {
         let mut book = self.book.lock();
         book.running = None;
-        book.ended = Some(now);
-        self.ended.send_replace(End::Probed(recording.map(Arc::new)));
+        book.ended = now;
+        self.ended.send_replace(End::Probed { server, recording: recording.map(Arc::new) });
+    }
+
+    /// It has come to nothing. Who waits for it waits for the next one.
+    pub(super) fn put_off(&self) {
+        let mut book = self.book.lock();
+        if let Some(record) = book.running.take() {
+            book.wanted = Some(record || book.wanted == Some(true));
+        }
     }
 
     /// None is made: the server is held.
@@ -120,10 +134,13 @@ impl Desk {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outside::process::LaunchSpec;
+    use crate::words::ServerName;
 
     #[test]
     fn one_probe_serves_all_who_ask_and_none_follows_at_once() {
         let (desk, s) = (Desk::new(), Duration::from_secs);
+        let server = || Arc::new(Watched::new(ServerName::of_command("x"), LaunchSpec::default(), s(60)));
         let mut ends = desk.ends();
         assert_eq!(desk.ask(false, s(5), s(100)), Step::Wait);
         assert!(desk.is_wanted());
@@ -132,14 +149,19 @@ mod tests {
         assert!(!desk.is_wanted());
         assert_eq!(desk.ask(false, s(5), s(101)), Step::Wait);
         assert!(!desk.is_wanted(), "the one that is running will do");
-        desk.end(None, s(102));
-        assert!(ends.has_changed().unwrap() && matches!(*ends.borrow_and_update(), End::Probed(None)));
+        desk.put_off();
+        assert!(!ends.has_changed().unwrap() && desk.begin(), "the next one is for the same, and recorded");
+        desk.end(server(), None, Some(s(102)));
+        assert!(ends.has_changed().unwrap() && matches!(*ends.borrow_and_update(), End::Probed { recording: None, .. }));
         assert_eq!((desk.ask(false, s(5), s(104)), desk.ask(true, s(5), s(104))), (Step::Again(s(2)), Step::Rest(s(3))));
         assert_eq!(desk.ask(false, s(5), s(107)), Step::Wait);
         desk.turn_away();
         assert!(matches!(*ends.borrow_and_update(), End::TurnedAway) && !desk.is_wanted());
         desk.renew();
         assert_eq!(desk.ask(false, s(5), s(103)), Step::Wait);
+        desk.begin();
+        desk.end(server(), None, None);
+        assert_eq!(desk.ask(false, s(5), s(103)), Step::Wait, "what ended was another configuration's");
         drop(desk);
         assert!(ends.has_changed().is_err());
     }

@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::desk::{Desk, End, Step};
+use super::holds::Holds;
 use super::hub::Hub;
 use super::lag::Lag;
 use super::launchpad::Launchpad;
@@ -20,7 +21,7 @@ use super::telling::{News, tell_held};
 use super::watched::Watched;
 use super::watcher::{Orders, Watcher};
 use crate::judge::Accepted;
-use crate::ledger::{Record, ServerState, Snapshot};
+use crate::ledger::{Held, Record, ServerState, Snapshot};
 use crate::outside::clock;
 use crate::probe::Recording;
 use crate::words::{Moment, ServerName};
@@ -57,6 +58,8 @@ struct Members {
     by_name: BTreeMap<ServerName, Member>,
     /// Those that were taken out, and may still have a probe that is being ended.
     leaving: BTreeMap<ServerName, Weak<tokio::sync::Mutex<()>>>,
+    /// What servers are held for, those too that were taken out.
+    holds: Holds,
     tasks: JoinSet<()>,
     stopped: bool,
 }
@@ -126,9 +129,11 @@ impl Fleet {
     /// - what is new is probed soon, many of them one after another;
     /// - what is the same goes on as if nothing had been said;
     /// - what is watched in another way keeps what was counted, and is probed soon; of one that is launched
-    ///   in another way all that was learnt of its start is forgotten. One that is held stays so, unless it says
-    ///   that harm is not to hold it;
-    /// - of what is taken out nothing is known any more; its probe is ended politely, and comes to nothing.
+    ///   in another way all that was learnt of its start is forgotten, and a probe that is being made is ended politely and
+    ///   comes to nothing;
+    /// - of what is taken out nothing is known any more; its probe is ended politely, and comes to nothing;
+    /// - what is held stays so, under another name too, and when it is put back after it was taken out; unless it says that
+    ///   harm is not to hold it.
     ///
     /// Of several with one name the last one counts.
     ///
@@ -144,15 +149,26 @@ impl Fleet {
         while members.tasks.try_join_next().is_some() {}
         let now = clock::now();
         let changes = members.changes(&wanted);
+        let before = self.hub.snapshot();
+        members.see_holds(&before);
         members.dismiss(&changes.removed);
         let kept: BTreeMap<_, _> = changes.added.iter().map(|name| (name.clone(), self.hub.kept_of(name))).collect();
+        let spread = FIRST_SPREAD * u32::try_from(changes.changed.len()).unwrap_or(u32::MAX);
         self.hub.update(|snapshot| {
             changes.removed.iter().filter_map(|name| snapshot.server(name.as_str())).for_each(|state| self.hub.keep_last_record(state));
-            members.publish(snapshot, &wanted, kept, now);
+            members.publish(snapshot, &wanted, kept, now, spread);
         });
         let snapshot = self.hub.snapshot();
-        for state in changes.added.iter().filter_map(|name| snapshot.server(name.as_str())) {
-            tell_held(state, self.hub.keeps());
+        for name in changes.added.iter().chain(&changes.changed) {
+            let (Some(state), Some(server)) = (snapshot.server(name.as_str()), wanted.get(name)) else { continue };
+            let is_new = before.server(name.as_str()).is_none_or(|before| before.held != state.held);
+            if is_new && state.held.is_some() {
+                self.hub.keep_record(state, now);
+                tell_held(state, self.hub.keeps());
+            }
+            if state.held.is_some() || !server.is_held_by_harm() {
+                members.holds.hand_over(server);
+            }
         }
         let mut first = now.up;
         for name in changes.changed.iter().chain(&changes.added) {
@@ -183,6 +199,35 @@ impl Fleet {
         };
         members.tasks.spawn(watcher.run());
         members.by_name.insert(name.clone(), Member { orders, stop, desk, alone });
+    }
+
+    /// A probe by orders that hold no longer has ended a live copy: who is launched as it was is held, now or when it is
+    /// watched again. Nobody is, where it says that harm is not to hold it; nor when all of us ends, and perhaps the host.
+    pub(super) fn harmed(&self, server: &Watched, held: &Held) {
+        let mut members = self.members.lock();
+        if members.stopped {
+            return;
+        }
+        let now = clock::now();
+        let mut is_handed_over = false;
+        for (name, member) in &members.by_name {
+            let watched = Arc::clone(&member.orders.borrow().server);
+            let is_alike = watched.spec == server.spec;
+            is_handed_over |= is_alike;
+            if !watched.is_held_by_harm() || *name != server.name && !is_alike {
+                continue;
+            }
+            self.hub.update_server(name, |state| {
+                state.held.get_or_insert_with(|| held.clone());
+                self.hub.keep_record(state, now);
+            });
+            if let Some(state) = self.hub.snapshot().server(name.as_str()) {
+                tell_held(state, self.hub.keeps());
+            }
+        }
+        if !is_handed_over {
+            members.holds.add(server, held);
+        }
     }
 
     /// A watcher has ended. What was kept for a server that is watched no longer is let go of.
@@ -264,32 +309,44 @@ impl Fleet {
 
     async fn asked(&self, name: &ServerName, record: bool) -> Asked {
         loop {
-            let (step, mut ends) = {
+            let (step, mut ends, server) = {
                 let members = self.members.lock();
                 let Some(member) = members.by_name.get(name) else { return if members.stopped { Asked::Ending } else { Asked::Nobody } };
                 if self.hub.snapshot().server(name.as_str()).is_some_and(|state| state.held.is_some()) {
                     return Asked::Held;
                 }
                 let ends = member.desk.ends();
-                let floor = FLOOR.min(member.orders.borrow().server.interval);
-                (member.desk.ask(record, floor, clock::up()), ends)
+                let server = Arc::clone(&member.orders.borrow().server);
+                (member.desk.ask(record, FLOOR.min(server.interval), clock::up()), ends, server)
             };
             match step {
                 Step::Again(age) => return Asked::Again { age },
                 Step::Rest(left) => sleep(left).await,
                 // It was taken out; or put back meanwhile.
                 Step::Wait if ends.changed().await.is_err() => {}
-                Step::Wait => match ends.borrow_and_update().clone() {
-                    End::TurnedAway => return Asked::Held,
-                    End::Probed(recording) if recording.is_some() || !record => return Asked::Probed(recording),
-                    End::Probed(_) | End::NotYet => {}
-                },
+                Step::Wait => {
+                    let end = ends.borrow_and_update().clone();
+                    match end {
+                        End::TurnedAway => return Asked::Held,
+                        End::Probed { server: probed, recording } => {
+                            if (recording.is_some() || !record) && self.members.lock().will_do(&probed, &server) {
+                                return Asked::Probed(recording);
+                            }
+                        }
+                        End::NotYet => {}
+                    }
+                }
             }
         }
     }
 }
 
 impl Members {
+    /// Whether a probe of this will do for who asked when `asked` was watched: it is that, or what is watched now.
+    fn will_do(&self, probed: &Arc<Watched>, asked: &Arc<Watched>) -> bool {
+        probed == asked || self.by_name.get(&probed.name).is_some_and(|member| member.orders.borrow().server == *probed)
+    }
+
     fn changes(&self, wanted: &BTreeMap<ServerName, Arc<Watched>>) -> Changes {
         let mut changes = Changes::default();
         for (name, server) in wanted {
@@ -303,6 +360,15 @@ impl Members {
         changes
     }
 
+    /// Who is held by now, and who is not any more.
+    fn see_holds(&mut self, snapshot: &Snapshot) {
+        for (name, member) in &self.by_name {
+            if let Some(state) = snapshot.server(name.as_str()) {
+                self.holds.see(&member.orders.borrow().server, state);
+            }
+        }
+    }
+
     fn dismiss(&mut self, names: &[ServerName]) {
         self.leaving.retain(|_, alone| alone.strong_count() > 0);
         for name in names {
@@ -314,13 +380,14 @@ impl Members {
     }
 
     /// What is known of the wanted servers: of those that were there before, what was known; of the others
-    /// what was `kept`.
+    /// what was `kept`. Who is watched in another way is probed within `spread` after `now`.
     fn publish(
         &self,
         snapshot: &mut Snapshot,
         wanted: &BTreeMap<ServerName, Arc<Watched>>,
         mut kept: BTreeMap<ServerName, (Option<Accepted>, Option<Record>)>,
         now: Moment,
+        spread: Duration,
     ) {
         let states = wanted.iter().map(|(name, server)| {
             let Some(known) = snapshot.server(name.as_str()) else {
@@ -330,6 +397,7 @@ impl Members {
                 if let Some(record) = record {
                     state.restore(record);
                 }
+                state.held = state.held.take().or_else(|| self.holds.of_added(server));
                 if !server.is_held_by_harm() {
                     state.held = None;
                 }
@@ -339,12 +407,13 @@ impl Members {
             let before = self.by_name.get(name).map(|member| Arc::clone(&member.orders.borrow().server));
             if before.as_ref() != Some(server) {
                 let state = Arc::make_mut(&mut state);
-                state.set_terms(server.terms(), now);
-                if !server.is_held_by_harm() {
-                    state.resume(now);
-                }
+                state.set_terms(server.terms(), now, spread);
                 if before.is_some_and(|before| server.is_launched_unlike(&before)) {
                     state.forget_launch();
+                    state.held = state.held.take().or_else(|| self.holds.of_launch(server));
+                }
+                if !server.is_held_by_harm() {
+                    state.resume(now);
                 }
             }
             state

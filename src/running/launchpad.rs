@@ -43,7 +43,7 @@ pub struct Job {
     pub plan: Plan,
     /// How to judge it.
     pub rules: Arc<Rules>,
-    /// What its lists are compared with.
+    /// What its lists are compared with, unless an errand says that.
     pub accepted: Option<Accepted>,
     /// Record it.
     pub record: bool,
@@ -73,6 +73,9 @@ pub struct Errand {
     pub stop: watch::Receiver<bool>,
     /// Called, on the launching thread, when it is the probe's turn to launch.
     pub launched: Box<dyn FnOnce() + Send>,
+    /// Called there when the probe has ended: what its lists are compared with then. A person may have accepted others since
+    /// it began.
+    pub accepted: Box<dyn FnOnce() -> Option<Accepted> + Send>,
 }
 
 enum Message {
@@ -221,8 +224,11 @@ impl<G: Ground> Pad<G> {
 
     async fn probe(&self, job: Job, errand: Option<Errand>) -> Option<Outcome> {
         let is_one_of_many = errand.is_some();
-        let (stop, mut permit, room) = match errand {
-            None => (self.stop.clone(), self.turn().await, usize::MAX),
+        let (stop, mut permit, room, accepted) = match errand {
+            None => {
+                let accepted = job.accepted;
+                (self.stop.clone(), self.turn().await, usize::MAX, Box::new(|| accepted) as Box<dyn FnOnce() -> _ + Send>)
+            }
             Some(mut errand) => {
                 let permit = tokio::select! {
                     biased;
@@ -230,7 +236,7 @@ impl<G: Ground> Pad<G> {
                     permit = self.turn() => permit,
                 };
                 (errand.launched)();
-                (errand.stop, permit, RECORDED)
+                (errand.stop, permit, RECORDED, errand.accepted)
             }
         };
         let kin = self.ground.before(&job.name, &job.spec);
@@ -254,8 +260,8 @@ impl<G: Ground> Pad<G> {
             self.pages.borrow_mut().keep(&job.name, &job.spec, &launch.pages);
         }
         observation.peers = self.ground.peers(&job.name, kin, job.coexists).await;
-        let environment = job.spec.configured(&job.name);
-        let reference = Reference { accepted: job.accepted.as_ref(), environment: &environment, redactor: &plan.redactor };
+        let (environment, accepted) = (job.spec.configured(&job.name), accepted());
+        let reference = Reference { accepted: accepted.as_ref(), environment: &environment, redactor: &plan.redactor };
         let judged = |observation: &_| judge(&job.name, started.rfc3339(), observation, &job.rules, reference);
         let mut report = judged(&observation);
         if report.verdict == Verdict::Fail && !job.coexists {
@@ -268,7 +274,7 @@ impl<G: Ground> Pad<G> {
         let mut listed = observation.judged().and_then(|launch| Listing::of(launch, &environment));
         if let Some(listed) = &mut listed {
             // What is the same as before was looked through then.
-            let known = job.accepted.as_ref().filter(|accepted| accepted.listing.digest == listed.digest);
+            let known = accepted.as_ref().filter(|accepted| accepted.listing.digest == listed.digest);
             listed.secret = known.map_or_else(|| listed.secret_in(&plan.redactor), |accepted| accepted.listing.secret.clone());
         }
         let is_worth_a_look = !report.verdict.is_up() && !observation.cancelled;

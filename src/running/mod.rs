@@ -4,6 +4,7 @@
 //! ```text
 //! watched    a server to watch, and the plan for one probe of it
 //! fleet      all of them; the set may change
+//! holds      what servers are held for, whatever they are called next
 //! watcher    one server's task: waits, has it probed, has the outcome published
 //! pace       when the next probe is: the grid, early retries, back-off; pure
 //! desk       where a server can be asked for a probe outside of its schedule
@@ -24,6 +25,7 @@ mod desk;
 mod drive;
 mod fleet;
 mod ground;
+mod holds;
 pub mod hub;
 pub mod keeper;
 mod known_pages;

@@ -21,6 +21,8 @@ use crate::words::{Digest, printable_lines};
 const LOOK: Duration = Duration::from_secs(5);
 /// Until they stay the same for this long, somebody is still writing.
 const SETTLE: Duration = Duration::from_millis(500);
+/// Who writes for longer than so many of these does not stop.
+const MOST_SETTLES: u32 = 10;
 /// The longest file that is looked into; of a longer one only its length is.
 const LONGEST: u64 = 16 << 20;
 
@@ -101,11 +103,37 @@ impl Reloader {
     pub async fn reload(&self, cause: &str) -> Result<Changes, String> {
         let _turn = self.turn.lock().await;
         (self.told)(Reading::Begun);
+        let read = self.read().await;
+        self.take(read, cause)
+    }
+
+    /// Reads it again that was refused. Nothing is told if it is refused for the same reason.
+    async fn try_again(&self) {
+        let _turn = self.turn.lock().await;
+        let read = self.read().await;
+        if read.as_ref().is_err_and(|why| self.refused().as_ref() == Some(why)) {
+            return;
+        }
+        (self.told)(Reading::Begun);
+        // What is wrong with it is told.
+        let _ = self.take(read, "what it needs may be there by now");
+    }
+
+    /// Why the last reading was refused, if it was.
+    fn refused(&self) -> Option<String> {
+        self.fleet.hub.snapshot().reading.refused.as_ref().map(|(_, why)| why.clone())
+    }
+
+    async fn read(&self) -> Result<Loaded, String> {
         let load = Arc::clone(&self.load);
         // A file may lie on a disk that takes its time.
         let read = spawn_blocking(move || load()).await.unwrap_or_else(|error| Err(format!("reading the configuration broke off: {error}")));
-        let loaded = read.and_then(|loaded| Ok((unambiguous(loaded.servers)?, loaded.unwatched, loaded.files)));
-        let changes = loaded.map(|(servers, unwatched, files)| {
+        read.and_then(|loaded| Ok(Loaded { servers: unambiguous(loaded.servers)?, ..loaded }))
+    }
+
+    /// Uses what was read, or tells why not.
+    fn take(&self, read: Result<Loaded, String>, cause: &str) -> Result<Changes, String> {
+        let changes = read.map(|Loaded { servers, unwatched, files }| {
             self.names(files);
             self.fleet.hub.update(|snapshot| snapshot.read(unwatched));
             self.fleet.replace(servers)
@@ -130,8 +158,8 @@ impl Reloader {
         }
     }
 
-    /// Reloads whenever what stands in one of these files, or of those that are named later, is not what was used, until `stop`.
-    /// Symbolic links may be put in place of others, as Kubernetes does; files may be written in pieces.
+    /// Reloads whenever what stands in one of these files, or of those that are named later, is not what was used, until `stop`;
+    /// and as long as that is refused, since it may name files that come later. Symbolic links may be put in place of others, as Kubernetes does; files may be written in pieces.
     pub async fn follow(&self, follow: Follow, mut stop: watch::Receiver<bool>) {
         *self.followed.lock() = follow;
         loop {
@@ -145,9 +173,12 @@ impl Reloader {
             };
             let mut now = look(&files).await;
             if now == used {
+                if self.refused().is_some() {
+                    self.try_again().await;
+                }
                 continue;
             }
-            loop {
+            for _ in 0..MOST_SETTLES {
                 sleep(SETTLE).await;
                 let then = look(&files).await;
                 if std::mem::replace(&mut now, then) == then {

@@ -3,6 +3,7 @@
 //! A point of the server's [`Grid`] that passes while a probe is running, or waits for its turn, is
 //! skipped and counted. Points that pass while the machine is suspended are nobody's and not counted.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +18,8 @@ use super::onlooker::Onlooker;
 use super::pace::Grid;
 use super::telling::{News, tell_held};
 use super::watched::{Known, Watched};
-use crate::ledger::{Fact, ServerState, Skip};
+use crate::judge::{Accepted, Report};
+use crate::ledger::{Fact, Held, ServerState, Skip};
 use crate::outside::clock;
 use crate::words::ServerName;
 
@@ -101,6 +103,16 @@ enum Woken {
     Due(Instant),
 }
 
+/// What becomes of a probe that is to be made.
+enum Probed {
+    /// It is made.
+    Well(Box<Outcome>),
+    /// It was stopped before it was its turn.
+    Stopped,
+    /// The server is launched in another way by now, so that what came of it, if anything did, says nothing any more.
+    Overtaken(Option<Box<Outcome>>),
+}
+
 /// A probe that is made.
 struct Made {
     outcome: Outcome,
@@ -159,9 +171,18 @@ impl Watcher {
                 continue;
             }
             let record = self.desk.begin();
-            let Some(outcome) = self.probe(&orders.server, since, record).await else { return };
+            let outcome = match self.probe(&orders.server, since, record).await {
+                Probed::Well(outcome) => outcome,
+                Probed::Stopped => return,
+                Probed::Overtaken(outcome) => {
+                    self.drop_outcome(&orders.server, outcome.as_ref().map(|outcome| &outcome.report));
+                    self.desk.put_off();
+                    due = Due::at(clock::up());
+                    continue;
+                }
+            };
             let earliest = if is_first { served + orders.server.interval / 2 } else { Duration::ZERO };
-            let made = Made { outcome, server: Arc::clone(&orders.server), served, earliest };
+            let made = Made { outcome: *outcome, server: Arc::clone(&orders.server), served, earliest };
             let Some(next) = self.record(made, &grid) else { return };
             (due, is_first) = (Due::at(next), false);
         }
@@ -206,22 +227,46 @@ impl Watcher {
         grid.jittered(grid.after(now))
     }
 
-    /// Makes one probe, which was due at `due`; `None` if it was stopped before it was its turn.
-    async fn probe(&mut self, server: &Watched, due: Instant, record: bool) -> Option<Outcome> {
-        let waiting = self.fleet.lag.due(due);
-        let _place = tokio::select! {
-            biased;
-            _ = self.stop.wait_for(|stop| *stop) => return None,
-            place = Arc::clone(&self.fleet.places).acquire_owned() => place.ok()?,
+    /// Makes one probe, which was due at `due`. It is cancelled when nobody is to watch the server any more, and when it is
+    /// launched in another way from then on.
+    async fn probe(&mut self, server: &Watched, due: Instant, record: bool) -> Probed {
+        let (mut stop, mut orders) = (self.stop.clone(), self.orders.clone());
+        let overtaken = async move {
+            tokio::select! {
+                biased;
+                _ = stop.wait_for(|stop| *stop) => false,
+                ordered = orders.wait_for(|orders| orders.server.is_launched_unlike(server)) => ordered.is_ok(),
+            }
         };
-        let job = self.job(server, record)?;
+        let mut overtaken = pin!(overtaken);
+        let waiting = self.fleet.lag.due(due);
+        let place = tokio::select! {
+            biased;
+            is_overtaken = &mut overtaken => return if is_overtaken { Probed::Overtaken(None) } else { Probed::Stopped },
+            place = Arc::clone(&self.fleet.places).acquire_owned() => place,
+        };
+        let (Ok(_place), Some(job)) = (place, self.job(server, record)) else { return Probed::Stopped };
         self.fleet.hub.update(|snapshot| snapshot.sidecar.in_flight += 1);
         let launched = Box::new(move || waiting.launched(Instant::now()));
-        let outcome = self.fleet.launchpad.probe_on(job, Errand { stop: self.stop.clone(), launched }).await;
-        if outcome.is_none() {
+        let (cancel, cancelled) = watch::channel(false);
+        let accepted = self.accepted(server);
+        let mut outcome = pin!(self.fleet.launchpad.probe_on(job, Errand { stop: cancelled, launched, accepted }));
+        let (outcome, is_overtaken) = tokio::select! {
+            biased;
+            is_overtaken = &mut overtaken => {
+                cancel.send_replace(true);
+                (outcome.await, is_overtaken)
+            }
+            outcome = &mut outcome => (outcome, false),
+        };
+        if outcome.is_none() || is_overtaken {
             self.fleet.hub.update(|snapshot| snapshot.sidecar.in_flight -= 1);
         }
-        outcome
+        match outcome.map(Box::new) {
+            outcome if is_overtaken => Probed::Overtaken(outcome),
+            Some(outcome) => Probed::Well(outcome),
+            None => Probed::Stopped,
+        }
     }
 
     fn job(&self, server: &Watched, record: bool) -> Option<Job> {
@@ -238,11 +283,18 @@ impl Watcher {
             spec: Arc::clone(&server.spec),
             plan,
             rules: Arc::clone(&server.rules),
-            accepted: server.locked().or_else(|| state.schema.accepted.clone()),
+            accepted: None,
             record,
             coexists: state.coexists,
             onlooker: Onlooker::default(),
         })
+    }
+
+    /// What the server's lists are compared with, when that is asked.
+    fn accepted(&self, server: &Watched) -> Box<dyn FnOnce() -> Option<Accepted> + Send> {
+        let (locked, hub, name) = (server.locked(), Arc::clone(&self.fleet.hub), self.name.clone());
+        let seen = move || hub.snapshot().server(name.as_str()).and_then(|state| state.schema.accepted.clone());
+        Box::new(|| locked.or_else(seen))
     }
 
     /// Takes the outcome into what is known; returns when the next probe is due. `None` if nobody is to
@@ -260,23 +312,38 @@ impl Watcher {
             let state = snapshot.server_mut(self.name.as_str())?;
             let accepted = state.schema.accepted.clone();
             let change = state.apply(Fact { report: Arc::clone(&report), at: now, listed, reel });
+            let ordered = Arc::clone(&self.orders.borrow().server);
+            if ordered.is_launched_unlike(&made.server) {
+                state.forget_launch();
+            }
+            if !ordered.is_held_by_harm() {
+                state.held = None;
+            }
             self.fleet.hub.keep(state, accepted.as_ref());
             self.fleet.hub.keep_record(state, now);
             let next = grid.next(now.up, state.course(), made.earliest);
             state.expect(now, next.due.saturating_sub(now.up), next.backoff);
             state.skip(Skip::Overlap, overlaps);
-            if self.orders.borrow().server.is_launched_unlike(&made.server) {
-                state.forget_launch();
-            }
             Some((next.due, change))
         });
-        let (due, change) = recorded?;
-        self.desk.end(recording, now.up);
+        let Some((due, change)) = recorded else {
+            self.drop_outcome(&made.server, Some(&report));
+            return None;
+        };
+        let is_watched_still = self.orders.borrow().server == made.server;
+        self.desk.end(made.server, recording, is_watched_still.then_some(now.up));
         if let Some(state) = self.fleet.hub.snapshot().server(self.name.as_str()) {
             self.news.tell(state, change, &report, now);
             tell_held(state, self.fleet.hub.keeps());
         }
         Some(due)
+    }
+
+    /// Nothing of a probe counts that nobody wants any more, but that a live copy died in it.
+    fn drop_outcome(&self, server: &Watched, report: Option<&Report>) {
+        if let Some(held) = report.and_then(|report| Held::by(report, clock::now())) {
+            self.fleet.harmed(server, &held);
+        }
     }
 }
 

@@ -171,6 +171,9 @@ impl Model {
     pub(super) fn hold(&mut self, snapshot: &Snapshot, known: &Known, now: Moment) -> Vec<String> {
         let mut wrong = known.wrong.clone();
         for state in snapshot.servers.iter() {
+            if state.held.is_some() && !known.harmed.contains(&state.name) {
+                wrong.push(format!("{} is held for nothing", state.name));
+            }
             self.take(state, known.went.get(&state.name).copied(), &mut wrong);
         }
         let names: Vec<&ServerName> = snapshot.servers.iter().map(|s| &s.name).collect();

@@ -242,7 +242,7 @@ impl Sim {
 
     fn server(&mut self, name: ServerName) -> Watched {
         let dice = &mut self.dice;
-        let spec = LaunchSpec { command: dice.one_of(&["one", "other"]).into(), ..LaunchSpec::default() };
+        let spec = LaunchSpec { command: dice.one_of(&["one", "other"]).into(), args: vec![name.to_string()], ..LaunchSpec::default() };
         let interval = dice.one_of(&[1_000, 5_000, 30_000, 60_000, 60_000, 300_000]);
         let mut server = Watched::new(name, spec, Duration::from_millis(interval));
         server.thresholds =
@@ -276,6 +276,7 @@ impl Sim {
             let accepted = self.hub.accept(&name).is_some();
             if self.hub.resume(&name, clock::now()) == Some(true) {
                 self.model.borrow_mut().resumed(&name);
+                self.known.borrow_mut().harmed.remove(&name);
                 self.changes.set(self.changes.get() + 1);
                 self.tell("resumed");
             }

@@ -1,7 +1,7 @@
 //! Servers that are made up, and the ground that they run on.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -107,6 +107,8 @@ pub(super) struct Known {
     pub(super) went: BTreeMap<ServerName, Went>,
     /// Chances in a thousand that a live copy is there, and that it dies.
     pub(super) peers: (u64, u64),
+    /// Servers of which a live copy died, and that nobody has resumed since.
+    pub(super) harmed: BTreeSet<ServerName>,
     pub(super) wrong: Vec<String>,
     pub(super) most_running: usize,
     pub(super) forgotten: u64,
@@ -136,7 +138,7 @@ impl Ground for Scripted {
 
     fn before(&self, name: &ServerName, _: &Arc<LaunchSpec>) {
         let mut known = self.known.borrow_mut();
-        if (self.is_held)(name) {
+        if (self.is_held)(name) || known.harmed.contains(name) {
             known.wrong.push(format!("{name} is held, and probed"));
         }
         let mode = known.modes.get(name).copied().unwrap_or(Mode::Sound);
@@ -204,6 +206,9 @@ impl Ground for Scripted {
         let mut known = self.known.borrow_mut();
         let went = known.running.remove(name).expect("it runs");
         known.went.insert(name.clone(), went);
+        if went.harmed {
+            known.harmed.insert(name.clone());
+        }
         let copies = |is_there: bool| if is_there { vec![4711] } else { Vec::new() };
         Peers { looked: true, live: copies(went.beside_peer && !went.harmed), died: copies(went.harmed), coexists }
     }
