@@ -455,12 +455,16 @@ fn a_server_that_stood_still_with_us_has_the_time_that_was_left() {
 
 #[test]
 fn a_server_that_hangs_is_not_blamed_for_a_wait_in_which_we_stood_still() {
-    let run = Run::new();
+    let (run, scratch) = (Run::new(), Scratch::new());
+    let file = scratch.path("asked");
+    let script = format!("read asked; echo 1 >'{file}'; exec '{PROGRAM}' sample-server mute");
     let mut args = vec!["check", "--format", "json", "--era", "legacy"];
     args.extend(SHORT);
-    args.extend(["--", PROGRAM, "sample-server", "mute"]);
+    args.extend(["--", "sh", "-c", &script]);
     let mut child = run.command(&args).spawn().unwrap();
-    run.waits_for_server();
+    poll(LONG, || std::fs::read_to_string(&file).ok()).expect("it is asked");
+    // We wait by then.
+    until(Instant::now() + Duration::from_millis(50));
     stand_still(&[child.id()], Instant::now() + Duration::from_millis(1800));
     poll(LONG, || child.try_wait().unwrap()).expect("it ends");
     let report = report(&child.wait_with_output().unwrap());

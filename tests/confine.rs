@@ -596,17 +596,23 @@ fn a_server_that_finds_no_room_waits_and_is_not_blamed() {
         let hog = script(&format!("on tools/list: write $repeat(6000000,x)\non tools/list: spawn touch {}\non tools/list: hang", note.display()));
         let large = script(r#"on tools/list: result {"tools":[{"name":"a","description":"$repeat(5000000,x)","inputSchema":{"type":"object"}}]}"#);
         let small = script("");
-        let (first, second, third) = sidecar.runtime.block_on(async {
-            let others = async {
-                while !note.exists() {
-                    tokio::time::sleep(Duration::from_millis(2)).await;
-                }
-                tokio::join!(sidecar.probing("large", large.clone(), Duration::from_secs(2)), sidecar.probing("small", small, Duration::from_secs(2)))
-            };
-            let (first, (second, third)) = tokio::join!(sidecar.probing("hog", hog, Duration::from_secs(8)), others);
-            (first, second, third)
-        });
-        fs::remove_file(note).unwrap();
+        let all = || {
+            sidecar.runtime.block_on(async {
+                let others = async {
+                    while !note.exists() {
+                        tokio::time::sleep(Duration::from_millis(2)).await;
+                    }
+                    let (large, small) = (large.clone(), small.clone());
+                    tokio::join!(sidecar.probing("large", large, Duration::from_secs(2)), sidecar.probing("small", small, Duration::from_secs(2)))
+                };
+                let (first, (second, third)) = tokio::join!(sidecar.probing("hog", hog.clone(), Duration::from_secs(8)), others);
+                fs::remove_file(&note).unwrap();
+                (first, second, third)
+            })
+        };
+        // Where other tests leave us no core for a second, nobody is blamed: once more then.
+        let was_busy = |first: &Report| codes(first).contains(&"probe.host_busy");
+        let (first, second, third) = (0..5).map(|_| all()).find(|(first, ..)| !was_busy(first)).expect("the machine is not always busy");
         assert_eq!((first.verdict, first.reason), (Verdict::Fail, Some(Reason::Timeout)), "{first:#?}");
         assert_eq!((second.verdict, codes(&second).contains(&"probe.host_busy")), (Verdict::Unknown, true), "{second:#?}");
         assert_eq!(third.verdict, Verdict::Pass, "a little is free: {third:#?}");

@@ -440,8 +440,10 @@ impl ServerState {
     /// A person wants it probed again. Returns whether it was not.
     pub fn resume(&mut self, now: Moment) -> bool {
         let was_held = self.held.take().is_some();
-        if was_held {
-            // What is known is as old as it is, and overdue only if no probe comes now either.
+        let is_old_news = now.up >= self.expires && self.report().is_some_and(|report| report.verdict.is_up());
+        if was_held && !is_old_news {
+            // What is known is as old as it is, and overdue only if no probe comes now either. But that it was up long before it
+            // was held says nothing any more.
             self.expires = self.expires.max(now.up + self.terms.interval + self.terms.total);
         }
         was_held

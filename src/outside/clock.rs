@@ -40,6 +40,12 @@ pub fn monotonic() -> Duration {
     since_boot(ClockId::Monotonic)
 }
 
+/// For how long this thread has had a core, in all.
+#[must_use]
+pub fn at_work() -> Duration {
+    since_boot(ClockId::ThreadCPUTime)
+}
+
 fn since_boot(clock: ClockId) -> Duration {
     let time = clock_gettime(clock);
     let seconds = u64::try_from(time.tv_sec).unwrap_or_default();

@@ -91,9 +91,9 @@ pub async fn drive(
                     probe.drain(&mut stdout, &mut stderr);
                     probe.see_exit(&mut stdout, &mut stderr);
                 }
-                let (lost, kept) = (probe.lost(), probe.kept_waiting());
-                if (lost > OVERSLEPT || kept > OVERSLEPT || !has_room) && probe.is_time_up() {
-                    probe.tell(Input::Overslept(lost + kept));
+                let (still, kept) = (probe.stood_still(), probe.kept_waiting());
+                if (still > OVERSLEPT || kept > OVERSLEPT || !has_room) && probe.is_time_up() {
+                    probe.tell(Input::Overslept(still + kept));
                 }
                 probe.time_is_up();
             }
@@ -149,15 +149,15 @@ struct Probe<'t> {
     waited: Waited,
 }
 
-/// How long a server was not read because there was no room, and what was lost.
+/// How long a server was not read because there was no room, and how long we stood still.
 #[derive(Default)]
 struct Waited {
     /// In this probe, up to what is waited for now.
     before: Duration,
     /// Since then.
     now: Duration,
-    /// What had been lost before that.
-    lost: Duration,
+    /// For how long we had stood still before that.
+    stood_still: Duration,
     /// When that began to be waited for.
     since: Option<At>,
 }
@@ -170,7 +170,7 @@ impl Probe<'_> {
         let since = self.machine.pending().map(|pending| pending.since);
         if std::mem::replace(&mut self.waited.since, since) != since {
             self.waited.before += std::mem::take(&mut self.waited.now);
-            self.waited.lost = self.stopwatch.lost();
+            self.waited.stood_still = self.stopwatch.stood_still();
         }
         if is_leaving {
             self.places.give_back(held);
@@ -194,9 +194,9 @@ impl Probe<'_> {
         if at >= ends { *before + now } else { now }
     }
 
-    /// How much was lost of what is waited for now.
-    fn lost(&self) -> Duration {
-        self.stopwatch.lost() - self.waited.lost
+    /// For how long we stood still in what is waited for now.
+    fn stood_still(&self) -> Duration {
+        self.stopwatch.stood_still() - self.waited.stood_still
     }
 
     /// Whether what is waited for has had its time.

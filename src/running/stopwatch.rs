@@ -10,14 +10,18 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
+use crate::outside::clock::at_work;
 use crate::words::At;
 
 /// How often we look what time it is, whatever is waited for.
 const PULSE: Duration = Duration::from_millis(100);
 /// A look that comes this much too late was not merely put off: we, or the whole machine, stood still.
 const LATE: Duration = Duration::from_millis(250);
-/// A wait of which more than this was lost has no end that can be held against the server.
+/// A wait in which we stood still for longer than this at once has no end that can be held against the server: who stood still
+/// with us may have lost more than time. To be at work is not to stand still, and neither is a little now and then.
 pub(super) const OVERSLEPT: Duration = Duration::from_secs(1);
+/// How often we look how much we worked.
+const ACCOUNT: Duration = Duration::from_millis(50);
 
 /// Stands still when we do.
 #[derive(Debug)]
@@ -25,13 +29,17 @@ pub(super) struct Stopwatch {
     started: Instant,
     looked: Instant,
     lost: Duration,
+    /// Of that, what was more than [`OVERSLEPT`] at once.
+    stood_still: Duration,
+    /// How much we had worked, and when that was.
+    worked: (Instant, Duration),
 }
 
 impl Stopwatch {
     /// It starts now.
     pub(super) fn start() -> Stopwatch {
         let now = Instant::now();
-        Stopwatch { started: now, looked: now, lost: Duration::ZERO }
+        Stopwatch { started: now, looked: now, lost: Duration::ZERO, stood_still: Duration::ZERO, worked: (now, at_work()) }
     }
 
     /// What time it is. To be asked each [`PULSE`], which [`wake`](Stopwatch::wake) sees to: what goes by unseen for
@@ -43,14 +51,21 @@ impl Stopwatch {
             // All of it, at first: the server is to have no less time than it should. On a machine on which every look is
             // late, time has to go on all the same.
             self.lost += if self.lost < OVERSLEPT { unseen } else { unseen - PULSE };
+            // Who worked a good part of it did not stand still, however little of the core there was to be had.
+            let worked = at_work() - self.worked.1;
+            let is_still = unseen > OVERSLEPT + worked && worked * 10 < unseen;
+            self.stood_still += if is_still { unseen } else { Duration::ZERO };
+        }
+        if now - self.worked.0 > ACCOUNT {
+            self.worked = (now, at_work());
         }
         self.looked = now;
         At::after(now - self.started - self.lost)
     }
 
-    /// How much was lost so far.
-    pub(super) fn lost(&self) -> Duration {
-        self.lost
+    /// For how long we stood still so far, as far as that excuses who did not answer.
+    pub(super) fn stood_still(&self) -> Duration {
+        self.stood_still
     }
 
     /// What went by since the last look is not lost: we were at work.
@@ -114,7 +129,8 @@ mod tests {
                 // Timers are good to a millisecond.
                 let whole = long..=long + PULSE + ms(2);
                 assert!(whole.contains(&(took - ms(4000))), "{took:?}: {long:?} after {after:?}");
-                assert!(whole.contains(&watch.lost()), "{:?} of {long:?}", watch.lost());
+                assert!(whole.contains(&watch.lost), "{:?} of {long:?}", watch.lost);
+                assert_eq!(watch.stood_still(), if watch.lost > OVERSLEPT { watch.lost } else { Duration::ZERO });
                 assert!(watch.now().elapsed() <= ms(4002));
             }
         }
@@ -127,7 +143,7 @@ mod tests {
             advance(PULSE + ms(200)).await;
             watch.now();
         }
-        assert_eq!((watch.lost(), watch.now().elapsed()), (Duration::ZERO, 100 * (PULSE + ms(200))));
+        assert_eq!((watch.lost, watch.now().elapsed()), (Duration::ZERO, 100 * (PULSE + ms(200))));
     }
 
     #[tokio::test(start_paused = true)]
@@ -136,12 +152,13 @@ mod tests {
         let mut last = watch.now();
         let mut looks = 0;
         while watch.now() < At::after(ms(4000)) {
-            advance(PULSE + ms(900)).await;
+            advance(PULSE + ms(800)).await;
             let now = watch.now();
             assert!(now >= last, "it does not go back");
             (last, looks) = (now, looks + 1);
         }
         assert!(looks <= 42, "{looks}");
+        assert_eq!(watch.stood_still(), Duration::ZERO, "the server had all its time, bit by bit");
     }
 
     #[tokio::test(start_paused = true)]
@@ -149,9 +166,9 @@ mod tests {
         let mut watch = Stopwatch::start();
         advance(ms(2000)).await;
         watch.worked();
-        assert_eq!((watch.lost(), watch.now()), (Duration::ZERO, At::after(ms(2000))));
+        assert_eq!((watch.lost, watch.now()), (Duration::ZERO, At::after(ms(2000))));
         watch.during(sleep(ms(3000))).await;
-        assert_eq!(watch.lost(), Duration::ZERO);
+        assert_eq!(watch.lost, Duration::ZERO);
         assert!(watch.now() >= At::after(ms(5000)), "{}", watch.now());
         watch
             .during(async {
@@ -160,6 +177,6 @@ mod tests {
                 sleep(ms(1000)).await;
             })
             .await;
-        assert!(watch.lost() >= ms(5000) && watch.lost() <= ms(5000) + PULSE, "{:?}", watch.lost());
+        assert!(watch.lost >= ms(5000) && watch.lost <= ms(5000) + PULSE, "{:?}", watch.lost);
     }
 }

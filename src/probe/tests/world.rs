@@ -259,7 +259,7 @@ impl<'l> World<'l> {
         if self.stood_still.0 != since {
             self.stood_still = (since, Duration::ZERO);
         }
-        self.stood_still.1 += lost;
+        self.stood_still.1 += if lost > ms(1000) { lost } else { Duration::ZERO };
         self.now = self.now.max(now);
         let is_up = self.coming().is_none_or(|at| at > now) && self.machine.deadline().is_some_and(|due| due <= now);
         if is_up && self.stood_still.1 > ms(1000) {

@@ -34,8 +34,11 @@ struct Server {
     waits_since: Duration,
     /// On the clock of verdicts.
     last: Option<Duration>,
-    /// The longest interval since the last verdict.
+    /// The longest interval since the last verdict, and the longest that a probe could take.
     interval: Duration,
+    longest: Duration,
+    /// Other terms hold than those of the last verdict.
+    renewed: bool,
     state: Option<Arc<ServerState>>,
 }
 
@@ -107,11 +110,15 @@ impl Model {
                 waits_since: now,
                 last: None,
                 interval,
+                longest: longest_probe(&watched, 1),
+                renewed: false,
                 state: None,
             });
             if server.watched != watched {
+                server.longest = server.longest.max(longest_probe(&watched, 1));
                 server.watched = watched;
                 server.interval = server.interval.max(interval);
+                server.renewed = true;
                 server.waits_since = now;
                 if let Some(verdict) = server.state.as_ref().and_then(|s| s.report()).map(|report| report.verdict) {
                     server.stand(verdict);
@@ -144,7 +151,7 @@ impl Model {
         let verdict = report.verdict;
         *self.verdicts.entry(verdict.as_str()).or_default() += 1;
         server.last = Some(at.up);
-        server.interval = server.watched.interval;
+        (server.interval, server.longest, server.renewed) = (server.watched.interval, longest_probe(&server.watched, 1), false);
         server.waits_since = now;
         server.verdicts += 1;
         match verdict {
@@ -208,8 +215,8 @@ impl Model {
 }
 
 /// The longest that one of its probes can take, when so many have to take their turn.
-fn longest_probe(server: &Server, turns: u32) -> Duration {
-    (server.watched.times.total + server.watched.times.eof_grace + server.watched.times.term_grace) * PATIENCE * turns
+fn longest_probe(watched: &Watched, turns: u32) -> Duration {
+    (watched.times.total + watched.times.eof_grace + watched.times.term_grace) * PATIENCE * turns
 }
 
 fn hold_one(server: &Server, state: &Arc<ServerState>, now: Moment, steady: Duration, turns: u32, wrong: &mut Vec<String>) {
@@ -231,12 +238,14 @@ fn hold_one(server: &Server, state: &Arc<ServerState>, now: Moment, steady: Dura
     let shown = state.held.as_ref().map_or(server.standing, |_| Some(Verdict::Unknown));
     is(health.verdict() == Verdict::Unknown || Some(health.verdict()) == shown, &|| format!("it is shown as {health:?}"));
     // As long as all is well the next probe is an interval and a half away at the most, and then may take its time.
-    let overdue = server.interval * 3 + longest_probe(server, 1) + Duration::from_secs(5);
+    let overdue = server.interval * 3 + server.longest + Duration::from_secs(5);
+    // Other terms begin a new wait, once.
+    let overdue = if server.renewed { overdue * 2 } else { overdue };
     is(!health.is_up() || server.last.is_some_and(|last| now.up.saturating_sub(last) <= overdue), &|| {
-        format!("it is shown as {health:?}, by a report from {:?} before {:?}", server.last, now.up)
+        format!("it is shown as {health:?}, by a report from {:?} before {:?}, and may be for {overdue:?}", server.last, now.up)
     });
     let rest = server.interval.max(LONGEST_REST.min(server.interval * 8)).max(server.interval * 2);
-    let most = rest * 2 + longest_probe(server, turns) + Duration::from_secs(20);
+    let most = rest * 2 + longest_probe(&server.watched, turns) + Duration::from_secs(20);
     let waits = steady.saturating_sub(server.waits_since);
     is(state.held.is_some() || waits <= most, &|| format!("nobody has probed it for {waits:?}, and {most:?} would be long"));
 }
