@@ -329,6 +329,8 @@ fn a_value_that_stands_in_the_protocol_changes_no_verdict() {
         "protocol",
         "method",
         "60000",
+        "\"tools\"",
+        "ult\":{",
         "32601",
     ];
     for (kind, usual) in [("sound", &legacy), ("sound-modern", &modern)] {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::protocol::json::Doc;
-use crate::protocol::{Era, LATEST_MODERN};
+use crate::protocol::{Era, LATEST_MODERN, LEGACY_VERSIONS, MODERN_VERSIONS};
 use crate::words::Redactor;
 
 fn list(kind: ListKind, era: Era, text: &str) -> ListPage {
@@ -165,6 +165,22 @@ fn few_flaws_of_many_are_told_and_the_grave_ones_are_among_them() {
     let page = list(ListKind::Tools, Era::Legacy, &format!(r#"{{"tools":[{odd}{{"name":"b"}}]}}"#));
     assert!(page.flaws.len() < 2000);
     assert_eq!(page.flaws.last().map(|flaw| (flaw.by, flaw.path.as_str())), Some((RefusedBy::All, "tools[3000].inputSchema")));
+}
+
+/// What we go by is never masked, whatever is configured.
+#[test]
+fn the_protocols_own_words_are_nobodys_secret() {
+    let kinds = [ListKind::Tools, ListKind::Prompts, ListKind::Resources, ListKind::ResourceTemplates];
+    let members = kinds.iter().flat_map(|kind| {
+        let of = |era| super::members::item_members(*kind, era).iter().map(|member| member.key);
+        let page = super::members::list_members(*kind).iter().map(|member| member.key);
+        page.chain(of(Era::Legacy)).chain(of(Era::Modern)).chain([kind.method(), kind.key(), kind.identity()])
+    });
+    let results = super::members::INITIALIZED.iter().chain(super::members::DISCOVERED).map(|member| member.key);
+    let versions = LEGACY_VERSIONS.into_iter().chain(MODERN_VERSIONS);
+    for word in members.chain(results).chain(versions).filter(|word| word.len() >= 4) {
+        assert_eq!(Redactor::new([word.as_bytes()]).word(word, 100), word);
+    }
 }
 
 #[test]
