@@ -382,6 +382,16 @@ mod tests {
         std::fs::remove_dir_all(&dir).unwrap();
     }
 
+    /// Waits until it is `done`, for 20 s at the most; says whether it is.
+    fn poll(done: &dyn Fn() -> bool) -> bool {
+        (0..2000).any(|_| {
+            done() || {
+                thread::sleep(Duration::from_millis(10));
+                false
+            }
+        })
+    }
+
     /// A new process is often started before the one it takes over from has ended.
     #[test]
     fn a_directory_that_is_in_use_is_taken_over_with_what_is_kept_there() {
@@ -392,14 +402,6 @@ mod tests {
         other.save_record(&server, AGAIN);
         other.save(&server.name, Arc::new(listing()));
         let keeper = Keeper::open(&dir);
-        let poll = |done: &dyn Fn() -> bool| {
-            (0..2000).any(|_| {
-                done() || {
-                    thread::sleep(Duration::from_millis(10));
-                    false
-                }
-            })
-        };
         let kept = keeper.kept();
         assert!(!keeper.keeps() && !kept.is_whole());
         assert!(poll(&|| keeper.load_record(&server.name).is_some() && keeper.load(&server.name).is_some()));
@@ -440,14 +442,6 @@ mod tests {
         }
         quiet.held = Some(Held { since: crate::words::Moment { up: Duration::ZERO, unix_ms: 7 }, why: "pid 7 died".to_owned() });
         keeper.save_record(&quiet, AGAIN);
-        let poll = |done: &dyn Fn() -> bool| {
-            (0..2000).any(|_| {
-                done() || {
-                    thread::sleep(Duration::from_millis(10));
-                    false
-                }
-            })
-        };
         let kept = keeper.kept();
         assert!(poll(&|| keeper.load_record(&quiet.name).is_some_and(|record| record.held.is_some())));
         std::fs::remove_dir_all(&dir).unwrap();

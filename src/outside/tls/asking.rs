@@ -31,11 +31,18 @@ pub fn asking(trust: Trust<'_>) -> Result<Arc<ClientConfig>, String> {
     let provider = Arc::new(ring::default_provider());
     let algorithms = provider.signature_verification_algorithms;
     let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().map_err(|error| error.to_string())?;
-    let config = match trust {
-        Trust::Authority(pem) => builder.dangerous().with_custom_certificate_verifier(Arc::new(Vouched::new(pem)?)).with_no_client_auth(),
-        Trust::Anybody => builder.dangerous().with_custom_certificate_verifier(Arc::new(Anybody(algorithms))).with_no_client_auth(),
+    let vouched = match trust {
+        Trust::Authority(pem) => Some(Vouched::new(pem)?),
+        Trust::Anybody => None,
     };
-    Ok(Arc::new(config))
+    Ok(Arc::new(builder.dangerous().with_custom_certificate_verifier(Arc::new(Checker { algorithms, vouched })).with_no_client_auth()))
+}
+
+/// Takes who is vouched for, or where nobody has to be any certificate; of who has its key.
+#[derive(Debug)]
+struct Checker {
+    algorithms: WebPkiSupportedAlgorithms,
+    vouched: Option<Vouched>,
 }
 
 /// Takes who is vouched for by one of these certificates, and who has one of them: `openssl req -x509` makes one that is an
@@ -65,7 +72,7 @@ fn vouches_for_itself(own: &CertificateDer<'_>, name: &ServerName<'_>, now: Unix
     Ok(ServerCertVerified::assertion())
 }
 
-impl ServerCertVerifier for Vouched {
+impl ServerCertVerifier for Checker {
     fn verify_server_cert(
         &self,
         own: &CertificateDer<'_>,
@@ -74,8 +81,9 @@ impl ServerCertVerifier for Vouched {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        match self.by.verify_server_cert(own, between, name, ocsp, now) {
-            Err(Error::InvalidCertificate(CertificateError::Other(_))) if self.known.contains(own) => vouches_for_itself(own, name, now),
+        let Some(Vouched { by, known }) = &self.vouched else { return Ok(ServerCertVerified::assertion()) };
+        match by.verify_server_cert(own, between, name, ocsp, now) {
+            Err(Error::InvalidCertificate(CertificateError::Other(_))) if known.contains(own) => vouches_for_itself(own, name, now),
             verified => verified,
         }
     }
@@ -86,7 +94,7 @@ impl ServerCertVerifier for Vouched {
         own: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.by.verify_tls12_signature(message, own, signed)
+        verify_tls12_signature(message, own, signed, &self.algorithms)
     }
 
     fn verify_tls13_signature(
@@ -95,49 +103,10 @@ impl ServerCertVerifier for Vouched {
         own: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.by.verify_tls13_signature(message, own, signed)
+        verify_tls13_signature(message, own, signed, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.by.supported_verify_schemes()
-    }
-}
-
-/// Takes any certificate of who has its key.
-#[derive(Debug)]
-struct Anybody(WebPkiSupportedAlgorithms);
-
-impl ServerCertVerifier for Anybody {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        own: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, own, signed, &self.0)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        own: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, own, signed, &self.0)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_schemes()
+        self.algorithms.supported_schemes()
     }
 }
